@@ -1,0 +1,1 @@
+"""Engine families: how to find, ask, launch and read each."""

@@ -1,0 +1,1 @@
+"""The arithmetic before anything is built: should this split be built at all?"""
