@@ -1,0 +1,422 @@
+"""The values that travel the road: variant, probe, cell, run, residency, verdict.
+
+All are frozen; a change is a new object. Nothing here touches the outside world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from hashlib import md5
+
+BASELINE_PURPOSE = "the user's own command, untouched"
+
+
+class RunState(StrEnum):
+    """What became of one run; only OK is usable in a comparison that may PASS."""
+
+    OK = "OK"
+    REFUSED = "REFUSED"
+    NO_MEMORY = "NO_MEMORY"
+    CRASHED = "CRASHED"
+    TIMED_OUT = "TIMED_OUT"
+    NO_STREAM = "NO_STREAM"
+    TRUNCATED = "TRUNCATED"
+    DEGENERATE = "DEGENERATE"
+    WRONG_PROMPT = "WRONG_PROMPT"
+    NOT_GREEDY = "NOT_GREEDY"
+
+
+class Effect(StrEnum):
+    """Whether the log proves that a placement happened; worst first."""
+
+    CONTRADICTED = "CONTRADICTED"
+    NOT_SEEN = "NOT_SEEN"
+    UNOBSERVABLE = "UNOBSERVABLE"
+    PROVEN = "PROVEN"
+
+
+class Result(StrEnum):
+    """What one comparison came to."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    SKIPPED = "SKIPPED"
+    NOT_CLAIMED = "NOT_CLAIMED"
+
+
+class Kind(StrEnum):
+    """Which question a comparison answers."""
+
+    REPEAT = "repeat"
+    EXACT = "exact"
+    ANCHOR = "anchor"
+
+
+class Conclusion(StrEnum):
+    """What the whole matrix came to."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+class Purpose(StrEnum):
+    """Why a cell is run; decides under which key of ``run.json`` its run is kept."""
+
+    ROUND = "round"
+    WARMUP = "warmup"
+    ANCHOR = "anchor"
+    SHARED = "shared"
+    HOME = "home"
+    RECHECK = "recheck"
+    AFTER_HANG = "after-hang"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """One accelerator as the engine numbers it.
+
+    Attributes:
+        id: the engine's own name: ``0`` for Strata, ``CUDA0`` or ``RPC0`` for llama.cpp.
+        name: the model as the engine prints it.
+        kind: what decides its rounding; equal for two cards of one model.
+        memory_bytes: total memory, if printed.
+        note: anything the engine said of it, such as why it cannot run.
+    """
+
+    id: str
+    name: str
+    kind: str
+    memory_bytes: int | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residency:
+    """Which experts, or tensors, are computed on which kind of device.
+
+    Attributes:
+        facts: the equality key: (name, value) pairs, in a fixed order.
+        main_kind: the kind of the main device, also part of the key.
+        unknown: why the residency is not known; then it equals nothing.
+        label: a few words for a table, such as ``4400 slots on GTX 1080 Ti``.
+    """
+
+    facts: tuple[tuple[str, str | int], ...] = ()
+    main_kind: str | None = None
+    unknown: str | None = None
+    label: str = "unknown"
+
+    @property
+    def known(self) -> bool:
+        """Whether the log told all that decides the rounding."""
+        return self.unknown is None
+
+    @property
+    def key(self) -> tuple[str | None, tuple[tuple[str, str | int], ...]]:
+        """The equality key; only meaningful when the residency is known."""
+        return (self.main_kind, self.facts)
+
+    def equals(self, other: Residency) -> bool:
+        """Whether two runs are comparable; an unknown residency equals nothing."""
+        return self.known and other.known and self.key == other.key
+
+    def fact(self, name: str) -> str | int | None:
+        """The value of one fact of the key, or None where the log did not tell it."""
+        return dict(self.facts).get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speculation:
+    """Draft statistics as the engine reports them, counted before clipping to the length."""
+
+    rounds: int | None = None
+    window: int | None = None
+    accepted: int | None = None
+    offered: int | None = None
+    tokens_per_round: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Times as the engine reports them; unknown is None, never 0."""
+
+    decode_tok_s: float | None = None
+    prefill_tok_s: float | None = None
+    ttft_ms: float | None = None
+    draft_ms_per_round: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectPart:
+    """One thing that a placement claims, and what the log says of it.
+
+    Attributes:
+        part: what is placed: ``main``, ``draft``, ``experts``, …
+        expected: where the matrix expects it.
+        seen: where the log shows it, if it does.
+        effect: the outcome.
+        line: the log line that shows it.
+    """
+
+    part: str
+    expected: str
+    seen: str | None
+    effect: Effect
+    line: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenChance:
+    """The probabilities behind one emitted token.
+
+    Attributes:
+        id: the emitted id.
+        logprob: its natural log-probability, None where the engine gave none.
+        top: the best candidates as (id, log-probability), best first.
+    """
+
+    id: int
+    logprob: float | None
+    top: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """A prompt given as token ids, with how many new tokens are asked for."""
+
+    name: str
+    ids: tuple[int, ...]
+    max_new: int
+    source: str = "generated"
+
+    @property
+    def text(self) -> str:
+        """The file content: blank-separated decimal ids."""
+        return " ".join(map(str, self.ids)) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needs:
+    """What a variant needs of the rig and of the model flags.
+
+    Attributes:
+        devices: comparison and number, such as ``(">=", 2)``; None when any will do.
+        drafter: True when a drafter must be present, False when none may be.
+    """
+
+    devices: tuple[str, int] | None = None
+    drafter: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """One placement.
+
+    Attributes:
+        id: short name, unique in the matrix.
+        name: what it does, for people.
+        flags: appended to the user's model flags.
+        env: set in the engine's environment.
+        needs: what the rig must have.
+        effect: (part, expected) pairs that the log must prove; ``as picked`` takes the
+            engine's own announcement, ``no trace`` says that no line ever tells.
+        claims: False when this placement is not claimed to be bit-exact.
+        memory: what it places where, for the fit check: (device id, share) pairs.
+    """
+
+    id: str
+    name: str
+    flags: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+    needs: Needs = field(default_factory=Needs)
+    effect: tuple[tuple[str, str], ...] = ()
+    claims: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedVariant:
+    """A variant, and whether it can run here.
+
+    Attributes:
+        variant: the placement.
+        planned: True when cells of it are launched.
+        why_not: why not, in words for the report.
+        refused: True when the engine's own help rules it out.
+        few_devices: True when only the number of devices keeps it from running.
+    """
+
+    variant: Variant
+    planned: bool
+    why_not: str | None = None
+    refused: bool = False
+    few_devices: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """(variant, probe, repeat) that is planned, with all that its launch needs.
+
+    Attributes:
+        variant: id; anchors and other extra runs have an id of their own (``1f``).
+        of: the id of the matrix variant behind it.
+        order: position in the planned order, from 0.
+        flags: model flags and variant flags as the engine gets them.
+        env: environment delta.
+    """
+
+    variant: str
+    of: str
+    probe: str
+    repeat: int
+    order: int
+    purpose: Purpose
+    flags: tuple[str, ...]
+    env: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What identifies a cell within a run directory."""
+        return (self.variant, self.probe, self.repeat)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What came of a cell."""
+
+    variant: str
+    of: str
+    probe: str
+    repeat: int
+    order: int
+    purpose: Purpose
+    state: RunState
+    reason: str | None = None
+    quote: str | None = None
+    exit_code: int | None = None
+    signal: str | None = None
+    elapsed_s: float | None = None
+    started: str | None = None
+    stream: tuple[int, ...] | None = None
+    residency: Residency = Residency(unknown="no log was read")
+    context: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    speculation: Speculation | None = None
+    timings: Timings = Timings()
+    effect: Effect | None = None
+    effect_parts: tuple[EffectPart, ...] = ()
+    chances: tuple[TokenChance, ...] | None = None
+    major_faults: int | None = None
+    blocks_read: int | None = None
+    max_rss_bytes: int | None = None
+    pid: int | None = None
+    pid_started: float | None = None
+    engine_version: str | None = None
+    devices: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    tail: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    argv: tuple[str, ...] = ()
+    env: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        """Only an OK run may stand in a comparison that passes."""
+        return self.state is RunState.OK
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """The cell's key."""
+        return (self.variant, self.probe, self.repeat)
+
+    @property
+    def md5(self) -> str | None:
+        """32 hex digits of the stream, None without one."""
+        return None if self.stream is None else stream_md5(self.stream)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The first place at which two streams part.
+
+    Attributes:
+        index: position in the stream, from 0.
+        this: the ids from there on in the judged run, a few of them.
+        reference: likewise in the reference.
+        prefix: which side ended first: ``this``, ``reference`` or None.
+    """
+
+    index: int
+    this: tuple[int, ...]
+    reference: tuple[int, ...]
+    prefix: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One comparison's result.
+
+    Attributes:
+        against: (variant id, repeat) of the reference; None for ``repeat``.
+        repeat: of the judged run; None where the verdict is of all repeats.
+        cause: a known cause of the difference (``pcie share``, ``near tie``, …).
+    """
+
+    kind: Kind
+    variant: str
+    probe: str
+    result: Result
+    reason: str
+    repeat: int | None = None
+    against: tuple[str, int] | None = None
+    difference: Difference | None = None
+    cause: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """All runs with one stream."""
+
+    letter: str
+    md5: str
+    residencies: tuple[str, ...]
+    runs: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantSummary:
+    """What became of one variant over all its runs and verdicts."""
+
+    id: str
+    effect: Effect | None
+    text: str
+    exact: bool
+    own_residency: bool
+    baseline_residency: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment:
+    """All that the judge concludes from a plan and its runs."""
+
+    conclusion: Conclusion
+    headline: str
+    reason: str
+    verdicts: tuple[Verdict, ...]
+    clusters: tuple[Cluster, ...]
+    summaries: tuple[VariantSummary, ...]
+    warnings: tuple[str, ...]
+
+    def count(self, result: Result) -> int:
+        """How many verdicts came to this result."""
+        return sum(verdict.result is result for verdict in self.verdicts)
+
+
+def stream_md5(ids: tuple[int, ...]) -> str:
+    """md5 of the decimal ids joined by commas, 32 hex digits.
+
+    The format is the one that earlier reports in the field used, so hashes stay comparable.
+    """
+    return md5(",".join(map(str, ids)).encode(), usedforsecurity=False).hexdigest()
