@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path  # noqa: TC003 - values are rebuilt from annotations
 from typing import TYPE_CHECKING, Protocol
 
 from harness.model import Device, Probe, Residency, Speculation, Timings, TokenChance
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from harness.model import Run
     from harness.outcome import Dialogue
 
