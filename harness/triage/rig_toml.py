@@ -1,0 +1,77 @@
+"""The rig file: its schema, its header, and the checks that no single field can make."""
+
+from __future__ import annotations
+
+from dataclasses import fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.errors import MatrixError
+from harness.triage.facts_toml import FactsFile
+from harness.triage.rigfile import RigFacts
+from harness.triage.sourced import Sourced
+from harness.triage.toml_text import document
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from harness.located import Located
+
+HEADER = """\
+# A rig for `hetero-test triage --rig FILE`. A fact is { value, origin, source }, and low and
+# high where an 80 % interval is known; a bare value is good as well. A fact that was not found
+# is not here: add it if you know it, for nothing is guessed.
+"""
+
+_FILE = FactsFile(RigFacts, "rig file")
+
+
+def read_rig(path: Path) -> RigFacts:
+    """Read a rig file; see `rigfile.load_rig`.
+
+    Raises:
+        MatrixError: the file is no such TOML; every complaint is told with file and line.
+        UsageError: the file cannot be read.
+    """
+    located = _FILE.open(path)
+    rig = _FILE.validate(located, located.data)
+    if complaints := tuple(_cross_checks(rig, located)):
+        raise MatrixError(complaints)
+    return rig
+
+
+def rig_text(rig: RigFacts) -> str:
+    """The text of a rig file."""
+    return HEADER + "\n" + document(rig)
+
+
+def _cross_checks(rig: RigFacts, located: Located) -> Iterator[str]:
+    seen: set[str] = set()
+    for index, device in enumerate(rig.devices):
+        if device.id in seen:
+            yield located.complaint(("devices", index, "id"), f"a second device {device.id!r}")
+        seen.add(device.id)
+    for index, pair in enumerate(rig.links):
+        for end, name in (("a", pair.a), ("b", pair.b)):
+            if name not in seen:
+                yield located.complaint(("links", index, end), f"no device {name!r} in this file")
+    for where, fact in _facts(rig, ()):
+        lowest = fact.value if fact.low is None else fact.low
+        if isinstance(lowest, str | bool):
+            continue
+        if lowest < 0:
+            yield located.complaint(where, f"no quantity of a rig is negative (got {lowest!r})")
+        elif lowest == 0 and str(where[-1]).endswith("gb_s"):
+            yield located.complaint(where, "a speed of 0 is none; leave it out where unknown")
+
+
+def _facts(value: Any, where: tuple[str | int, ...]) -> Iterator[tuple[Any, Sourced[Any]]]:
+    """Every fact of the rig, with its path in the file."""
+    if isinstance(value, Sourced):
+        yield where, value
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _facts(item, (*where, index))
+    elif is_dataclass(value):
+        for field in fields(value):
+            yield from _facts(getattr(value, field.name), (*where, field.name))

@@ -1,0 +1,1 @@
+"""Triage: facts, arithmetic, options."""
