@@ -225,7 +225,7 @@ class Variant:
         effect: (part, expected) pairs that the log must prove; ``as picked`` takes the
             engine's own announcement, ``no trace`` says that no line ever tells.
         claims: False when this placement is not claimed to be bit-exact.
-        memory: what it places where, for the fit check: (device id, share) pairs.
+        for_each: ``device`` or ``other_device``: one variant each, ``{device}`` filled in.
     """
 
     id: str
@@ -235,6 +235,7 @@ class Variant:
     needs: Needs = field(default_factory=Needs)
     effect: tuple[tuple[str, str], ...] = ()
     claims: bool = True
+    for_each: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from pathlib import Path  # noqa: TC003 - values are rebuilt from annotations
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from harness.model import Device, Probe, Residency, Speculation, Timings, TokenChance
 
 if TYPE_CHECKING:
     from harness.model import Run
-    from harness.outcome import Dialogue
+    from harness.dialogue import Dialogue
 
 
 class Symptom(StrEnum):
