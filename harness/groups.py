@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from harness.model import Purpose
+from harness.model import Purpose, Residency, Run
 
 if TYPE_CHECKING:
-    from harness.model import Residency, Run
     from harness.record import Manifest, Record
 
 MOST_ANCHORED = 3

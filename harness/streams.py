@@ -36,7 +36,7 @@ def first_difference(this: tuple[int, ...], reference: tuple[int, ...]) -> Diffe
 
 
 def letter(number: int) -> str:
-    """A, B, … Z, AA, AB, …"""
+    """The name of the n-th cluster: A to Z, then AA, AB and so on."""
     out = ""
     number += 1
     while number:
@@ -68,8 +68,6 @@ def clusters(runs: Iterable[Run]) -> tuple[Cluster, ...]:
 def lettering(runs: Iterable[Run]) -> str:
     """The order of clusters over some runs: ``A B B``."""
     names: dict[tuple[int, ...], str] = {}
-    out = []
-    for run in runs:
-        if run.stream is not None:
-            out.append(names.setdefault(run.stream, letter(len(names))))
-    return " ".join(out)
+    return " ".join(
+        names.setdefault(run.stream, letter(len(names))) for run in runs if run.stream is not None
+    )
