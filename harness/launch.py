@@ -178,18 +178,16 @@ def _finish(run: _Run, started: Outcome, family: Family) -> Outcome:
     ended = reason is None or run.stop()
     elapsed_s = time.monotonic() - run.began
     outcome = replace(started, stopped=reason, elapsed_s=elapsed_s)
-    leftovers: tuple[str, ...] = ()
     if ended:
         outcome = _with_status(outcome, run.process)
-    else:
-        leftovers = (f"pid {run.process.pid}: the process itself, cannot be ended",)
-        run.process.returncode = -signal.SIGKILL  # nothing more is to be done with it
+    else:  # the sweep tries once more, and says so
+        run.process.returncode = -signal.SIGKILL
     if run.talk is not None:
         run.talk.alive.ended.set()
         error = run.talk.settle(was_over=talked, patience_s=run.limits.grace_s)
         outcome = replace(outcome, dialogue_error=error)
     polite_s = run.limits.grace_s if reason is None else 0.0
-    leftovers += family.sweep(polite_s=polite_s)
+    leftovers = family.sweep(polite_s=polite_s)
     run.capture.look()
     return replace(outcome, leftovers=leftovers, output_truncated=run.capture.over_cap)
 
@@ -292,6 +290,6 @@ def _abandon(process: subprocess.Popen[bytes], family: Family) -> None:
     if process.returncode is not None:
         return
     signal_group(process.pid, signal.SIGKILL)
-    with suppress(ChildProcessError):
-        process.wait()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_UNKILLABLE_S)
     family.sweep(polite_s=0.0)

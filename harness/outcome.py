@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -143,19 +142,62 @@ class Outcome:
         Raises:
             StoreError: another schema, or a value that is missing or of the wrong type.
         """
-        # Needed only where stored runs are read; importing it takes longer than `--help` may.
-        from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
-
         schema = values.get("schema")
         if schema != SCHEMA:
             raise StoreError(
                 f"expected an outcome of schema {SCHEMA!r}, found {schema!r}",
                 hint="render it with the version of hetero-test that wrote it",
             )
-        try:
-            # As JSON, which in strict mode knows lists for tuples and nothing else.
-            return TypeAdapter(cls).validate_json(json.dumps(dict(values)), strict=True)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise StoreError(f"outcome: {where}: {first['msg']}") from error
+        for name, fits in _FITS.items():
+            if name not in values:
+                raise StoreError(f"outcome: {name} is missing")
+            if not fits(values[name]):
+                raise StoreError(f"outcome: {name} cannot be {values[name]!r}")
+        known = {name: values[name] for name in _FITS}
+        for name in ("argv", "unset", "leftovers"):
+            known[name] = tuple(known[name])
+        known["cwd"] = None if known["cwd"] is None else Path(known["cwd"])
+        known["stopped"] = None if known["stopped"] is None else StopReason(known["stopped"])
+        return cls(**known)
+
+
+# Not left to pydantic, which refuses text that is no UTF-8: an argument may be such text.
+def _is(*types: type) -> Callable[[object], bool]:
+    return lambda value: type(value) in types
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
+
+
+def _is_delta(value: object) -> bool:
+    return isinstance(value, dict) and _is_texts([*value, *value.values()])
+
+
+def _is_reason(value: object) -> bool:
+    return value is None or value in [reason.value for reason in StopReason]
+
+
+_TEXT = _is(str, type(None))
+_COUNT = _is(int, type(None))
+
+_FITS: Mapping[str, Callable[[object], bool]] = {
+    "argv": _is_texts,
+    "env_delta": _is_delta,
+    "unset": _is_texts,
+    "cwd": _TEXT,
+    "pid": _COUNT,
+    "pid_started": _TEXT,
+    "started": _is(str),
+    "elapsed_s": _is(float, int),
+    "exit_code": _COUNT,
+    "signal": _TEXT,
+    "stopped": _is_reason,
+    "start_error": _TEXT,
+    "major_faults": _COUNT,
+    "blocks_read": _COUNT,
+    "max_rss_bytes": _COUNT,
+    "leftovers": _is_texts,
+    "output_truncated": _is(bool),
+    "dialogue_error": _TEXT,
+}

@@ -100,26 +100,20 @@ class Family:
     """
 
     def __init__(self) -> None:
-        self._session = os.getsid(0)
-        self._others = {child.pid: start_of(child.pid) for child in _children()}
+        others = {_session_of(child.pid) for child in _descendants()}
+        self._foreign_sessions = {None, os.getsid(0), *others}
 
     def members(self) -> tuple[psutil.Process, ...]:
         """The living descendants; those that ended are reaped."""
         living = []
-        for child in _children():
-            if self._others.get(child.pid) == start_of(child.pid) or not self._is_ours(child.pid):
+        for child in _descendants():
+            if _session_of(child.pid) in self._foreign_sessions:
                 continue
             if _has_ended(child):
                 _reap(child.pid)
             else:
                 living.append(child)
         return tuple(living)
-
-    def _is_ours(self, pid: int) -> bool:
-        try:
-            return os.getsid(pid) != self._session
-        except ProcessLookupError:
-            return False
 
     def sweep(self, *, polite_s: float) -> tuple[str, ...]:
         """End every descendant and describe those that did not end by themselves.
@@ -129,7 +123,7 @@ class Family:
         Args:
             polite_s: seconds between TERM and KILL; 0 kills without asking.
         """
-        if _wait_until_gone(self.members, _SETTLE_S):
+        if not _has_children() or _wait_until_gone(self.members, _SETTLE_S):
             return ()
         return _end(self.members, polite_s=polite_s)
 
@@ -217,7 +211,7 @@ def _end(members: Callable[[], tuple[psutil.Process, ...]], *, polite_s: float) 
 
 
 def _wait_until_gone(members: Callable[[], tuple[psutil.Process, ...]], patience_s: float) -> bool:
-    """Whether all are gone in time: no children at all, or none seen in two looks.
+    """Whether all are gone in time, that is, none is seen in two looks.
 
     One look does not do: the list of processes is read one by one, and a process that forks and
     ends meanwhile can pass from the unread part to the read one.
@@ -250,13 +244,25 @@ def _send(pid: int, started: str | None, signum: signal.Signals) -> None:
         os.close(descriptor)
 
 
-def _children() -> Iterable[psutil.Process]:
-    """All descendants of the harness; free of cost when there are none."""
+def _session_of(pid: int) -> int | None:
+    try:
+        return os.getsid(pid)
+    except ProcessLookupError:
+        return None
+
+
+def _has_children() -> bool:
+    """Whether the harness has any child, living or not yet reaped; the kernel knows at once."""
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
-        return ()
-    return psutil.Process().children(recursive=True)
+        return False
+    return True
+
+
+def _descendants() -> Iterable[psutil.Process]:
+    """All that descend from the harness; looked for only if there is a child at all."""
+    return psutil.Process().children(recursive=True) if _has_children() else ()
 
 
 def _reap(pid: int) -> None:

@@ -1,0 +1,1 @@
+"""One process, from a request to an outcome; with real processes."""
