@@ -140,8 +140,10 @@ def _drift(record: Record) -> list[str]:
     if abs(change) <= DRIFT:
         return []
     return [
-        f"the baseline's decode speed drifted by {change:+.1%} between its first and its last "
-        "run: differences below that are not resolvable"
+        (
+            f"the baseline's decode speed drifted by {change:+.1%} between its first and its last "
+            "run: differences below that are not resolvable"
+        )
     ]
 
 

@@ -294,8 +294,10 @@ def _pass_text(
     base = sum(summary.baseline_residency for summary in mine)
     effects = [summary.effect for summary in mine]
     parts = [
-        f"{count} of {len(mine)} variants exact "
-        f"({own} at their own residency, {base} at the baseline's)",
+        (
+            f"{count} of {len(mine)} variants exact "
+            f"({own} at their own residency, {base} at the baseline's)"
+        ),
         f"{effects.count(Effect.PROVEN)} proven to have moved",
         f"{effects.count(Effect.UNOBSERVABLE)} leave no trace",
     ]

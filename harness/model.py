@@ -320,6 +320,7 @@ class Run:
     tail: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     argv: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
     env: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -362,7 +363,8 @@ class Verdict:
     Attributes:
         against: (variant id, repeat) of the reference; None for ``repeat``.
         repeat: of the judged run; None where the verdict is of all repeats.
-        cause: a known cause of the difference (``pcie share``, ``near tie``, …).
+        cause: a known cause of the difference, in words.
+        recheck: letter of the extra runs that tell more of a difference, if any would.
     """
 
     kind: Kind
@@ -374,6 +376,7 @@ class Verdict:
     against: tuple[str, int] | None = None
     difference: Difference | None = None
     cause: str | None = None
+    recheck: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ With one repeat a difference is confirmed by one more run of both sides, as they
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
@@ -26,24 +26,10 @@ MOVERS = {
 
 
 class Question(StrEnum):
-    """What a further run of both sides would tell."""
+    """What a further run of both sides would tell; the value ends the ids of those runs."""
 
     PINNED = "p"
     CONFIRM = "c"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
-    """A difference that is not yet a FAIL.
-
-    Attributes:
-        question: also the letter that the extra runs append to their variant's id.
-        sides: ids of the variants on both sides.
-    """
-
-    question: Question
-    sides: tuple[str, ...]
-    probe: str
 
 
 def moved(one: Run, other: Run) -> str | None:
@@ -58,51 +44,47 @@ def moved(one: Run, other: Run) -> str | None:
     return None
 
 
-def doubt(record: Record, run: Run, reference: Run) -> Doubt | None:
+def doubt(record: Record, run: Run, reference: Run) -> Question | None:
     """Which question a difference between two runs leaves open, if any."""
-    sides = tuple(dict.fromkeys((reference.variant, run.variant)))
     if not record.manifest.pinned.asked and moved(run, reference) is not None:
-        return Doubt(question=Question.PINNED, sides=sides, probe=run.probe)
+        return Question.PINNED
     if record.manifest.repeats == 1:
-        return Doubt(question=Question.CONFIRM, sides=sides, probe=run.probe)
+        return Question.CONFIRM
     return None
 
 
 def settle(record: Record, verdict: Verdict, run: Run, reference: Run) -> Verdict:
     """What a difference amounts to once its question is answered, as far as it is."""
-    found = doubt(record, run, reference)
-    if found is None:
+    question = doubt(record, run, reference)
+    if question is None:
         return verdict
-    again = _again(record, found, run)
-    before = _again(record, found, reference)
-    if found.question is Question.CONFIRM:
-        return _confirmed(verdict, again or before, run, reference, (again, before))
-    cause = moved(run, reference)
-    assert cause is not None
-    return _pinned(record, verdict, cause, again, before)
+    again = _again(record, question, run)
+    before = _again(record, question, reference)
+    if question is Question.CONFIRM:
+        settled = _confirmed(verdict, (run, reference), (again, before))
+    else:
+        settled = _pinned(record, verdict, moved(run, reference) or "", again, before)
+    if question is Question.PINNED and not record.manifest.pinned.exists:
+        return settled
+    return replace(settled, recheck=question.value)
 
 
-def _again(record: Record, found: Doubt, run: Run) -> tuple[Run, ...]:
-    name = f"{run.variant}{found.question}"
+def _again(record: Record, question: Question, run: Run) -> tuple[Run, ...]:
+    name = f"{run.variant}{question}"
     return tuple(r for r in record.rechecks if r.variant == name and r.probe == run.probe)
 
 
 def _confirmed(
-    verdict: Verdict,
-    any_run: tuple[Run, ...],
-    run: Run,
-    reference: Run,
-    sides: tuple[tuple[Run, ...], tuple[Run, ...]],
+    verdict: Verdict, seen: tuple[Run, Run], again: tuple[tuple[Run, ...], tuple[Run, ...]]
 ) -> Verdict:
     """With one repeat: the same on both sides once more, or it is no FAIL."""
-    if not any_run:
+    if not any(again):
         reason = f"{verdict.reason}; seen once and not confirmed by a further run"
         return replace(verdict, result=Result.INCONCLUSIVE, reason=reason)
-    for first, more in zip((run, reference), sides, strict=True):
-        again = more[0] if more else None
-        if again is None or again.state is not first.state or again.stream != first.stream:
-            who = f"variant {first.variant}"
-            reason = f"{verdict.reason}; run once more, {who} gave something else"
+    for first, more in zip(seen, again, strict=True):
+        second = more[0] if more else None
+        if second is None or second.state is not first.state or second.stream != first.stream:
+            reason = f"{verdict.reason}; run once more, variant {first.variant} gave something else"
             return replace(verdict, result=Result.INCONCLUSIVE, reason=reason)
     return replace(verdict, reason=f"{verdict.reason}, twice alike")
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 from harness.model import Device, Probe, Residency, Speculation, Timings, TokenChance
 
 if TYPE_CHECKING:
-    from harness.model import Run
     from harness.dialogue import Dialogue
+    from harness.model import Run
 
 
 class Symptom(StrEnum):
@@ -148,8 +148,8 @@ class Engine(Protocol):
     name: str
     probe_vocabulary: int
     """Default vocabulary of the probe generator."""
-    offers_drafter_hint: str
-    """The flag that gives a drafter, named when none is there."""
+    drafter_flags: str
+    """The flags that give a drafter, named when none is there."""
 
     def find(self, build_dir: Path) -> Binaries:
         """The binaries below a build folder.
@@ -180,3 +180,6 @@ class Engine(Protocol):
 
     def share(self, flags: Sequence[str], baseline: Run, got: Run) -> tuple[str, ...] | None:
         """``flags`` with one size that both a clipped anchor and the baseline can hold."""
+
+    def size(self, run: Run) -> int | None:
+        """The size that ``force`` would force, for finding the smallest of several runs."""

@@ -1,0 +1,42 @@
+"""Device masks in the environment, and how to show an engine one device alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+ORDER = ("CUDA_DEVICE_ORDER", "HIP_DEVICE_ORDER")
+"""Variables that decide which card gets which number; recorded, never set."""
+
+
+def set_already(names: Iterable[str], env: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """The masks among ``names``, and the variables of :data:`ORDER`, that ``env`` sets."""
+    return tuple((name, env[name]) for name in (*names, *ORDER) if name in env)
+
+
+def alone(
+    on_device: Iterable[tuple[str, str]], device: str, env: Mapping[str, str]
+) -> tuple[tuple[str, str], ...]:
+    """The environment in which ``device`` is the only one.
+
+    The engine numbers the devices that a mask leaves visible from 0 on, so behind a mask that
+    is already set the device is the mask's entry at that position, be it number or UUID.
+
+    Args:
+        on_device: (variable, template) pairs of the matrix; ``{device}`` is filled in.
+        device: as the engine numbers it.
+        env: masks that are set already.
+    """
+    return tuple(
+        (name, template.replace("{device}", _unmasked(device, env.get(name))))
+        for name, template in on_device
+    )
+
+
+def _unmasked(device: str, mask: str | None) -> str:
+    if mask is None or not device.isdigit():
+        return device
+    entries = [entry.strip() for entry in mask.split(",")]
+    return entries[int(device)] if int(device) < len(entries) else device
