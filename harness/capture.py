@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-# How often the sizes are read: bounds both the cost and what a sudden flood can write.
-_QUIET_S = 0.05
+# How often the sizes are read. Each look takes a moment from an engine that computes on every
+# core; between two looks a sudden flood can write as much as the disk takes.
+_QUIET_S = 0.1
 _FLOOD_S = 0.002
 
 

@@ -286,10 +286,9 @@ def _converse(request: Request, pid: int, stack: ExitStack) -> Conversation | No
 
 
 def _abandon(process: subprocess.Popen[bytes], family: Family) -> None:
-    """Kill what an exception in the harness itself would leave running."""
-    if process.returncode is not None:
-        return
-    signal_group(process.pid, signal.SIGKILL)
-    with suppress(subprocess.TimeoutExpired):
-        process.wait(_UNKILLABLE_S)
+    """End what an exception in the harness itself would leave running."""
+    if process.returncode is None:
+        signal_group(process.pid, signal.SIGKILL)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_UNKILLABLE_S)
     family.sweep(polite_s=0.0)

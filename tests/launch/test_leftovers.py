@@ -144,6 +144,27 @@ def test_the_engine_dies_with_the_harness(ask: Ask, tmp_path: Path, how: str) ->
     wait_until(lambda: is_gone(pid))
 
 
+def test_an_engine_whose_harness_died_first_never_starts() -> None:
+    """A harness that dies before the child could ask for its signal leaves no engine either."""
+    script = """
+        import os
+        from harness.processes import dying_with_parent
+
+        before_start = dying_with_parent()
+        if os.fork() == 0:
+            if os.fork() == 0:  # a child whose parent is not the one that meant to start it
+                before_start()
+                os._exit(0)
+            _, status = os.wait()
+            print(os.waitstatus_to_exitcode(status))
+    """
+    result = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], stdout=subprocess.PIPE, check=True
+    )
+
+    assert result.stdout == b"-9\n"
+
+
 def test_what_outlives_a_killed_harness_is_found_by_its_mark(ask: Ask, tmp_path: Path) -> None:
     """A daemon of the engine is found in any session, by any leading part of its mark."""
     pid, started = killed_harness(ask, tmp_path, "parent")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -159,6 +160,14 @@ def test_an_error_of_the_harness_leaves_nothing_running(ask: Ask) -> None:
         launch(ask.badly("parent"), on_start=fail)
 
     assert is_gone(started[0])
+
+
+def test_a_full_disk_is_the_engines_to_find(ask: Ask) -> None:
+    """The engine gets the error of its own write; the harness reports how that ended."""
+    outcome = launch(ask("head", "-c", "10", "/dev/zero", stdout=Path("/dev/full")))
+
+    assert outcome.exit_code not in {None, 0}
+    assert "No space left on device" in ask.stderr.read_text()
 
 
 def test_a_stopped_process_is_killed(ask: Ask) -> None:
