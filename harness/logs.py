@@ -1,0 +1,280 @@
+r"""Log bytes as lines of text: streamed, in constant memory, whatever the bytes are.
+
+Normalization, in this order: terminal color codes and NUL bytes vanish, ``\r\n`` is a line
+break, and so is a carriage return alone. Nothing that stood between two digits ever vanishes
+silently: a marker stays, so that no number can come out that the log does not hold.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+KEEP_BYTES = 1 << 16
+"""A line up to this length is always kept whole."""
+BLOCK_BYTES = 1 << 18
+_AROUND_BYTES = 300
+
+# Each begins with a literal byte: the search for it is a plain scan of memory.
+_SGR = rb"\[[0-9;:]*m"
+_SGR_IN_NUMBER = re.compile(rb"\x1b(?<=[0-9]\x1b)" + _SGR + rb"(?:\x1b" + _SGR + rb")*(?=[0-9])")
+_COLOR = re.compile(rb"\x1b" + _SGR)
+# Other controls move the cursor or erase; only at the edges of a line is that harmless.
+_CONTROL = rb"(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\r\n]{0,512}(?:\x07|\x1b\\))"
+_CONTROL_FIRST = re.compile(rb"\n(?:\x1b" + _CONTROL + rb")+")
+_CONTROL_LAST = re.compile(rb"(?:\x1b" + _CONTROL + rb")+(?=[\r\n])")
+_CONTROL_INSIDE = re.compile(rb"\x1b" + _CONTROL)
+_NUL_IN_NUMBER = re.compile(rb"\0(?<=[0-9]\0)\0*(?=[0-9])")
+_MARKER = b"\x1a"
+
+
+class End(Enum):
+    """What ended a line."""
+
+    NEWLINE = "a line break"
+    RETURN = "a carriage return alone"
+    FILE = "the end of the file"
+    LENGTH = "its length: the rest of it is not kept"
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A line that a :class:`Scan` looked for.
+
+    Attributes:
+        text: the line without its end; of a very long one the part around the word.
+        start: the start that was looked for and that this line has, else None.
+        end: what ended it.
+        place: position in the normalized log, only good for comparing.
+    """
+
+    text: str
+    start: str | None
+    end: End
+    place: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Whole lines, but for the first (if not `fresh`) and the last (if `end` is no newline).
+
+    Attributes:
+        text: normalized; begins with a line break if `fresh`.
+        place: position of the first byte after that line break.
+        fresh: the first line begins here.
+        end: what ended the last line.
+    """
+
+    text: bytes
+    place: int
+    fresh: bool
+    end: End
+
+
+class Scan:
+    """One compiled search for the lines that matter.
+
+    Args:
+        last: starts of lines of which the last one in a stretch of log is enough.
+        every: starts of lines of which each one counts.
+        words: lower-case words that make any line matter, in whatever case and place.
+        shapes: patterns of further whole lines, each one of which counts; a line break
+            follows and is to be looked ahead for.
+    """
+
+    def __init__(
+        self,
+        *,
+        last: Iterable[str],
+        every: Iterable[str] = (),
+        words: Iterable[str] = (),
+        shapes: Iterable[bytes] = (),
+    ) -> None:
+        self._last = {start.encode() for start in last}
+        self._every = {start.encode() for start in every}
+        starts = sorted(self._last | self._every)
+        patterns = ([b"(" + _any_of(starts) + b")"] if starts else []) + list(shapes)
+        self._pattern = re.compile(b"\n(?:" + b"|".join(patterns or [b"(?!)"]) + b")")
+        self._words = tuple(word.encode() for word in words)
+
+    def lines(self, path: Path, *, keep_bytes: int = KEEP_BYTES) -> Iterator[Hit]:
+        """The lines that matter, in the order of the log.
+
+        Args:
+            path: the log.
+            keep_bytes: a line up to this length is given whole.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        for block in _blocks(path, keep_bytes):
+            found: dict[int, tuple[bytes | None, int]] = {}
+            latest: dict[bytes, int] = {}
+            for match in self._pattern.finditer(block.text):
+                start = match.group(1)
+                if start in self._last:
+                    latest[start] = match.start() + 1
+                else:
+                    found[match.start() + 1] = (start, match.start() + 1)
+            found.update({begin: (start, begin) for start, begin in latest.items()})
+            self._find_words(block.text, found)
+            for begin in sorted(found):
+                start, at = found[begin]
+                yield _hit(block, begin, start, at, keep_bytes)
+
+    def _find_words(self, text: bytes, found: dict[int, tuple[bytes | None, int]]) -> None:
+        lowered = text.lower()
+        for word in self._words:
+            at = lowered.find(word)
+            while at >= 0:
+                begin = text.rfind(b"\n", 0, at) + 1
+                found.setdefault(begin, (None, at))
+                end = text.find(b"\n", at)
+                at = lowered.find(word, end) if end >= 0 else -1
+
+
+def lines(path: Path, *, keep_bytes: int = KEEP_BYTES) -> Iterator[str]:
+    """All lines of a log as text; of a longer line than `keep_bytes` only its beginning.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    for block in _blocks(path, keep_bytes):
+        text = block.text[1:] if block.fresh else block.text
+        pieces = text.split(b"\n")
+        if not block.fresh:
+            del pieces[0]
+        if block.end is End.NEWLINE:
+            pieces = pieces[:-1]
+        for piece in pieces:
+            yield decoded(piece.removesuffix(b"\r"))
+
+
+def tail(path: Path, *, count: int = 20, width: int = 300) -> tuple[str, ...]:
+    """The last lines of a log that are not blank, each cut to `width` characters.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        begin = max(0, size - KEEP_BYTES)
+        file.seek(begin)
+        data = _normalized(b"\n" + file.read(KEEP_BYTES))
+    texts = [decoded(piece).rstrip() for piece in data.split(b"\n")]
+    return tuple(text[:width] for text in texts if text.strip())[-count:]
+
+
+def decoded(data: bytes) -> str:
+    """Bytes of a log as text; what is no UTF-8 shows as a replacement character."""
+    return data.decode("utf-8", "replace")
+
+
+def number(text: str | None) -> float | None:
+    """A number as an engine prints it; None where it is missing or no finite number.
+
+    A decimal comma is read where it can mean nothing else: ``1,234`` may be a thousand.
+    """
+    if text is None:
+        return None
+    if re.fullmatch(r"-?[0-9]+,[0-9]+", text) and not re.fullmatch(
+        r"-?[1-9][0-9]{0,2},[0-9]{3}", text
+    ):
+        text = text.replace(",", ".")
+    if not re.fullmatch(r"-?[0-9]{1,300}(?:\.[0-9]{1,300})?(?:[eE][-+]?[0-9]{1,3})?", text):
+        return None
+    value = float(text)
+    return value if abs(value) != float("inf") else None
+
+
+def _blocks(path: Path, keep_bytes: int) -> Iterator[_Block]:
+    """The log in blocks that break at line ends, or inside of lines that are too long."""
+    overlap = 64
+    place, inside, pending = 0, False, b""
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(BLOCK_BYTES):
+            data = pending + chunk
+            cut = data.rfind(b"\n") + 1
+            if not cut and (inside or len(data) > keep_bytes):
+                # A log that breaks its lines with carriage returns alone.
+                cut = data.rfind(b"\r", 0, len(data) - 1) + 1
+            if cut:
+                block = _block(data[:cut], place, End.NEWLINE, inside=inside)
+                inside, pending = False, data[cut:]
+            elif inside or len(data) > keep_bytes:
+                block = _block(data, place, End.LENGTH, inside=inside)
+                inside, pending = True, data[-overlap:]
+            else:
+                pending = data
+                continue
+            place += len(block.text)
+            yield block
+    if pending and not (inside and len(pending) <= overlap):
+        yield _block(pending, place, End.FILE, inside=inside)
+
+
+def _block(data: bytes, place: int, end: End, *, inside: bool) -> _Block:
+    text = _normalized(data if inside else b"\n" + data)
+    return _Block(text, place, not inside, end)
+
+
+def _normalized(data: bytes) -> bytes:
+    r"""Without color codes and NULs; a carriage return alone becomes ``\r\n``."""
+    if b"\x1b" in data:
+        data = _SGR_IN_NUMBER.sub(_MARKER, data)
+        data = _COLOR.sub(b"", data)
+    if b"\0" in data:
+        data = _NUL_IN_NUMBER.sub(_MARKER, data)
+        data = data.replace(b"\0", b"")
+    if b"\r" in data:
+        while b"\r\n" in data:
+            data = data.replace(b"\r\n", b"\n")
+        data = data.replace(b"\r", b"\r\n")
+    if b"\x1b" in data:
+        data = _CONTROL_FIRST.sub(b"\n", data)
+        data = _CONTROL_LAST.sub(b"", data)
+        data = _CONTROL_INSIDE.sub(_MARKER, data)
+    return data
+
+
+def _hit(block: _Block, begin: int, start: bytes | None, at: int, keep_bytes: int) -> Hit:
+    text = block.text
+    stop = text.find(b"\n", begin)
+    end = End.NEWLINE
+    if stop < 0:
+        stop, end = len(text), block.end
+    line = text[begin:stop]
+    if line.endswith(b"\r"):
+        line, end = line[:-1], End.RETURN
+    if start is None and len(line) > keep_bytes:
+        line = text[max(begin, at - _AROUND_BYTES) : min(stop, at + _AROUND_BYTES)]
+    return Hit(
+        text=decoded(line),
+        start=None if start is None else start.decode(),
+        end=end,
+        place=block.place + begin,
+    )
+
+
+def _any_of(texts: list[bytes]) -> bytes:
+    """A pattern for the longest of some texts that looks at each byte once."""
+    first, final = min(texts), max(texts)
+    pairs = enumerate(zip(first, final, strict=False))
+    same = next((place for place, (one, other) in pairs if one != other), len(first))
+    shared = first[:same]
+    rests = [text[len(shared) :] for text in texts]
+    branches: dict[bytes, list[bytes]] = {}
+    for rest in rests:
+        if rest:
+            branches.setdefault(rest[:1], []).append(rest)
+    if not branches:
+        return re.escape(shared)
+    inner = b"|".join(_any_of(group) for group in branches.values())
+    return re.escape(shared) + b"(?:" + inner + b")" + (b"?" if b"" in rests else b"")

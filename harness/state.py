@@ -1,0 +1,260 @@
+"""What became of a run, from how its process ended and what its log says.
+
+The rules are tried in order and the first that holds decides, so that a cause goes before
+what it brings about: a wrong prompt before the odd stream that follows from it.
+"""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.engines.base import Symptom
+from harness.model import RunState
+from harness.outcome import StopReason
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.engines.base import Reading, Sign
+    from harness.model import Probe
+    from harness.outcome import Outcome
+
+LONGEST_CYCLE = 3
+TAIL_IDS = 16
+"""A stream at least this long is degenerate by its tail alone."""
+CYCLES_OF_SHORT = 4
+"""A shorter one is degenerate if all of it is one cycle, gone through this many times."""
+ID_LIMIT = 2**31
+"""Ids are 32-bit numbers in every engine."""
+
+_REFUSED_EXIT = 2
+_SIGNAL_EXIT = 128
+_OURS = frozenset({"SIGINT", "SIGTERM", "SIGKILL"})
+_LIMITS = {
+    StopReason.IDLE: "idle limit: nothing was written for too long",
+    StopReason.RUN_LIMIT: "run limit: the run took too long",
+    StopReason.TOTAL_LIMIT: "total limit: the matrix took too long",
+    StopReason.OUTPUT_CAP: "output cap: more was written than is kept",
+    StopReason.INTERRUPTED: "interrupted by the user",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateFinding:
+    """A run's state with its evidence.
+
+    Attributes:
+        state: what became of the run.
+        reason: why, as a sentence; None for an OK run.
+        quote: the log line that shows it, where one does.
+    """
+
+    state: RunState
+    reason: str | None = None
+    quote: str | None = None
+
+
+def state_of(outcome: Outcome, reading: Reading, probe: Probe) -> StateFinding:
+    """The state of one run."""
+    return (
+        _ended_badly(outcome, reading)
+        or _said_bad(reading)
+        or _no_stream(reading, probe)
+        or _not_as_asked(reading, probe)
+        or _garbage(reading)
+        or _too_short(reading, probe)
+        or StateFinding(state=RunState.OK)
+    )
+
+
+def is_degenerate(stream: Sequence[int]) -> bool:
+    """Whether the tail of a stream is one id, or one short cycle of ids.
+
+    The tail is the last half, and at least 16 ids. A stream that has fewer must be one cycle
+    as a whole, gone through four times: two or three equal ids in a row are ordinary text.
+    """
+    count = len(stream)
+    if count >= TAIL_IDS:
+        tail = stream[-max(TAIL_IDS, count // 2) :]
+        return any(_cycles(tail, period) for period in range(1, LONGEST_CYCLE + 1))
+    longest = min(LONGEST_CYCLE, count // CYCLES_OF_SHORT)
+    return any(_cycles(stream, period) for period in range(1, longest + 1))
+
+
+def _cycles(ids: Sequence[int], period: int) -> bool:
+    return all(ids[place] == ids[place - period] for place in range(period, len(ids)))
+
+
+def _ended_badly(outcome: Outcome, reading: Reading) -> StateFinding | None:
+    """Runs that did not start, were stopped, or ended with something else than success."""
+    if outcome.start_error is not None:
+        reason = f"the engine could not be started: {outcome.start_error}"
+        return StateFinding(state=RunState.CRASHED, reason=reason)
+    stopped = StopReason.OUTPUT_CAP if outcome.output_truncated else outcome.stopped
+    if stopped in _LIMITS:
+        printed = "" if reading.stream is None else f", having printed {_ids(reading.stream)}"
+        reason = f"{_LIMITS[stopped]}; ended after {outcome.elapsed_s:.1f} s{printed}"
+        return StateFinding(state=RunState.TIMED_OUT, reason=reason, quote=_last(reading))
+    if stopped is None or _fatal(outcome):
+        ending = _bad_ending(outcome)
+        if ending is not None:
+            return _failed(outcome, reading, ending)
+    if outcome.dialogue_error is not None:
+        return _broken_dialogue(outcome.dialogue_error, reading)
+    return None
+
+
+def _bad_ending(outcome: Outcome) -> str | None:
+    """How a process failed, in words; None for one that succeeded."""
+    if outcome.signal is not None:
+        return f"ended by {outcome.signal}"
+    if outcome.exit_code is None:
+        return "ended without an exit code"
+    if outcome.exit_code == 0:
+        return None
+    hidden = _hidden_signal(outcome.exit_code)
+    return f"exit code {outcome.exit_code}" + ("" if hidden is None else f" ({hidden})")
+
+
+def _hidden_signal(exit_code: int) -> str | None:
+    """The signal that a shell or a wrapper reports as 128 and its number."""
+    try:
+        return signal.Signals(exit_code - _SIGNAL_EXIT).name
+    except ValueError:
+        return None
+
+
+def _fatal(outcome: Outcome) -> bool:
+    """Whether a process that was told to stop ended by a signal that nobody sent it."""
+    name = outcome.signal
+    if name is None and outcome.exit_code is not None:
+        name = _hidden_signal(outcome.exit_code)
+    return name is not None and name not in _OURS
+
+
+def _failed(outcome: Outcome, reading: Reading, ending: str) -> StateFinding:
+    """Why a process failed, as far as its log tells."""
+    memory = _sign(reading, Symptom.NO_MEMORY)
+    if memory is not None:
+        reason = f"the engine says that the placement does not fit ({ending})"
+        return StateFinding(state=RunState.NO_MEMORY, reason=reason, quote=memory.line)
+    refusal = _sign(reading, Symptom.REFUSED)
+    fault = _sign(reading, Symptom.ERROR, Symptom.NOT_A_NUMBER)
+    if not _fatal(outcome) and (
+        refusal is not None or (outcome.exit_code == _REFUSED_EXIT and fault is None)
+    ):
+        quote = _last(reading) if refusal is None else refusal.line
+        reason = f"the engine refused its flags ({ending})"
+        return StateFinding(state=RunState.REFUSED, reason=reason, quote=quote)
+    quote = _last(reading) if fault is None else fault.line
+    printed = "" if reading.stream is None else f", after it had printed {_ids(reading.stream)}"
+    reason = f"the engine crashed: {ending}{printed}"
+    return StateFinding(state=RunState.CRASHED, reason=reason, quote=quote)
+
+
+def _broken_dialogue(error: str, reading: Reading) -> StateFinding:
+    """A server that lived on but did not answer; its log may tell why."""
+    memory, fault = _sign(reading, Symptom.NO_MEMORY), _sign(reading, Symptom.ERROR)
+    reason = f"the engine did not answer as it should: {error}"
+    if memory is not None:
+        return StateFinding(state=RunState.NO_MEMORY, reason=reason, quote=memory.line)
+    if fault is not None:
+        return StateFinding(state=RunState.CRASHED, reason=reason, quote=fault.line)
+    return StateFinding(state=RunState.NO_STREAM, reason=reason, quote=_last(reading))
+
+
+def _said_bad(reading: Reading) -> StateFinding | None:
+    """Runs that ended with success although their log reports a failure."""
+    fault = _sign(reading, Symptom.ERROR, Symptom.NO_MEMORY)
+    if fault is not None:
+        reason = "the log reports a failure, whatever the exit code says"
+        return StateFinding(state=RunState.CRASHED, reason=reason, quote=fault.line)
+    broken = _sign(reading, Symptom.NOT_A_NUMBER)
+    if broken is not None:
+        reason = "the engine reports values that are no finite numbers"
+        return StateFinding(state=RunState.DEGENERATE, reason=reason, quote=broken.line)
+    return None
+
+
+def _no_stream(reading: Reading, probe: Probe) -> StateFinding | None:
+    """Runs without one stream that could be what was asked for."""
+    stream = reading.stream
+    if stream is None:
+        refusal = _sign(reading, Symptom.REFUSED)
+        return StateFinding(
+            state=RunState.NO_STREAM,
+            reason=reading.stream_trouble or "the engine printed no stream",
+            quote=_last(reading) if refusal is None else refusal.line,
+        )
+    reason = _unfit(stream, reading.vocabulary, probe.max_new)
+    return None if reason is None else StateFinding(state=RunState.NO_STREAM, reason=reason)
+
+
+def _unfit(stream: Sequence[int], vocabulary: int | None, asked: int) -> str | None:
+    """Why a stream cannot be what was asked for, as a sentence."""
+    if not stream:
+        return f"the stream is empty, {asked} ids were asked for"
+    if len(stream) > asked:
+        return f"the stream has {_ids(stream)}, only {asked} were asked for"
+    limit = ID_LIMIT if vocabulary is None else vocabulary
+    place = next((n for n, token in enumerate(stream) if not 0 <= token < limit), None)
+    if place is None:
+        return None
+    size = "a 32-bit number" if vocabulary is None else f"a vocabulary of {vocabulary}"
+    return f"id {stream[place]} at index {place} is out of range for {size}"
+
+
+def _not_as_asked(reading: Reading, probe: Probe) -> StateFinding | None:
+    """Runs that read another prompt, or did not decode greedily."""
+    if reading.echo_expected and reading.echo != probe.ids:
+        return StateFinding(state=RunState.WRONG_PROMPT, reason=_echo_trouble(reading, probe))
+    sampled = _sign(reading, Symptom.NOT_GREEDY)
+    if sampled is not None:
+        reason = "the engine says that it did not decode greedily"
+        return StateFinding(state=RunState.NOT_GREEDY, reason=reason, quote=sampled.line)
+    return None
+
+
+def _echo_trouble(reading: Reading, probe: Probe) -> str:
+    echo, asked = reading.echo, probe.ids
+    if echo is None:
+        return f"the engine did not repeat the prompt of {_ids(asked)} in one well-formed line"
+    pairs = enumerate(zip(echo, asked, strict=False))
+    place = next((n for n, (one, other) in pairs if one != other), min(len(echo), len(asked)))
+    return (
+        f"the engine read a prompt of {_ids(echo)} where {len(asked)} were given; "
+        f"they differ from index {place} on"
+    )
+
+
+def _garbage(reading: Reading) -> StateFinding | None:
+    """Runs whose stream got stuck: two that got stuck alike are equal and prove nothing."""
+    stream = reading.stream or ()
+    if not is_degenerate(stream):
+        return None
+    cycle = " ".join(map(str, stream[-LONGEST_CYCLE:]))
+    reason = f"the stream of {_ids(stream)} got stuck; it ends in … {cycle}"
+    return StateFinding(state=RunState.DEGENERATE, reason=reason)
+
+
+def _too_short(reading: Reading, probe: Probe) -> StateFinding | None:
+    """Runs that stopped early without saying that they had come to an end."""
+    stream = reading.stream or ()
+    if len(stream) >= probe.max_new or reading.end_of_sequence:
+        return None
+    reason = f"the stream has {_ids(stream)} of {probe.max_new}, and no end of sequence is reported"
+    return StateFinding(state=RunState.TRUNCATED, reason=reason)
+
+
+def _sign(reading: Reading, *symptoms: Symptom) -> Sign | None:
+    return next((sign for sign in reading.signs if sign.symptom in symptoms), None)
+
+
+def _last(reading: Reading) -> str | None:
+    return reading.tail[-1] if reading.tail else None
+
+
+def _ids(ids: Sequence[int]) -> str:
+    return f"{len(ids)} id" if len(ids) == 1 else f"{len(ids)} ids"
