@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from harness.groups import Bond, baseline_id, first_baseline, groups, shared_id
+from harness.groups import Bond, first_baseline, groups, shared_id
 from harness.judge import verdicts
 from harness.masks import alone
 from harness.model import Purpose, RunState
@@ -54,11 +54,14 @@ def wedged(record: Record) -> str | None:
 
 def launches(manifest: Manifest) -> int:
     """How many launches are certain: warm-ups and rounds; extra runs depend on the logs."""
-    return manifest.warmup + _sizing(manifest) + len(rounds(manifest))
+    planned = sum(entry.planned for entry in manifest.variants)
+    sizing = planned if manifest.pinned.asked else 0
+    return manifest.warmup + sizing + _round_count(manifest)
 
 
-def _sizing(manifest: Manifest) -> int:
-    return sum(e.planned for e in manifest.variants) if manifest.pinned.asked else 0
+def _round_count(manifest: Manifest) -> int:
+    planned = sum(entry.planned for entry in manifest.variants)
+    return planned * len(manifest.probes) * manifest.repeats
 
 
 def _baseline(manifest: Manifest) -> Variant:
@@ -72,7 +75,7 @@ def _variant(manifest: Manifest, name: str) -> Variant:
 def _after(record: Record) -> int:
     """The order of the next extra run: behind the rounds, and behind those already made."""
     made = sum(run.purpose is not Purpose.ROUND for run in record.runs) + len(record.rechecks)
-    return len(rounds(record.manifest)) + made
+    return _round_count(record.manifest) + made
 
 
 # ---- after a hang -------------------------------------------------------------------------
@@ -80,7 +83,6 @@ def _after(record: Record) -> int:
 
 def _after_hang(record: Record, engine: Engine) -> Iterator[Cell]:
     """Once after every hang, to see whether the rig still runs the baseline."""
-    del engine
     everything = (*record.warmup, *record.runs, *record.rechecks)
     checks = sum(run.purpose is Purpose.AFTER_HANG for run in record.rechecks)
     hangs = sum(
@@ -89,16 +91,10 @@ def _after_hang(record: Record, engine: Engine) -> Iterator[Cell]:
     )
     if checks < hangs:
         manifest = record.manifest
-        yield cell(
-            manifest,
-            _baseline(manifest),
-            manifest.probes[0].name,
-            checks + 1,
-            order=_after(record),
-            purpose=Purpose.AFTER_HANG,
-            pinned=manifest.pinned.asked,
-            name=f"{baseline_id(manifest)}w",
-        )
+        base = _baseline(manifest)
+        key = (f"{base.id}w", manifest.probes[0].name, checks + 1)
+        order = _after(record)
+        yield cell(manifest, engine, base, key, order=order, purpose=Purpose.AFTER_HANG)
 
 
 # ---- warm-up and rounds -------------------------------------------------------------------
@@ -106,25 +102,16 @@ def _after_hang(record: Record, engine: Engine) -> Iterator[Cell]:
 
 def _warmups(record: Record, engine: Engine) -> Iterator[Cell]:
     """Warm-ups of the baseline; under ``--pinned`` one of each variant, to learn its size."""
-    del engine
     manifest = record.manifest
     done = {run.key for run in record.warmup}
-    probe = manifest.probes[0].name
     wanted = [(_baseline(manifest), repeat) for repeat in range(1, manifest.warmup + 1)]
     if manifest.pinned.asked:
         first = manifest.warmup + 1
         wanted += [(entry.variant, first) for entry in manifest.variants if entry.planned]
     for order, (variant, repeat) in enumerate(wanted):
-        if (variant.id, probe, repeat) not in done:
-            yield cell(
-                manifest,
-                variant,
-                probe,
-                repeat,
-                order=order,
-                purpose=Purpose.WARMUP,
-                pinned=manifest.pinned.asked,
-            )
+        key = (variant.id, manifest.probes[0].name, repeat)
+        if key not in done:
+            yield cell(manifest, engine, variant, key, order=order, purpose=Purpose.WARMUP)
 
 
 def _rounds(record: Record, engine: Engine) -> Iterator[Cell]:
@@ -135,24 +122,35 @@ def _rounds(record: Record, engine: Engine) -> Iterator[Cell]:
         for run in record.runs
         if run.purpose is Purpose.ROUND and run.state in NOT_REPEATED
     }
-    for found in rounds(manifest):
+    for found in rounds(manifest, engine):
         if found.key in done or (found.variant, found.probe) in given_up:
             continue
         if manifest.pinned.asked:
-            yield _fixed(found, record.warmup, engine, variant=_variant(manifest, found.of))
+            yield _fixed(found, manifest, engine, record.warmup)
         else:
             yield found
 
 
-def _fixed(found: Cell, sizes: tuple[Run, ...], engine: Engine, *, variant: Variant) -> Cell:
-    """A cell with the expert cache fixed at the smallest size that was seen."""
+def _fixed(found: Cell, manifest: Manifest, engine: Engine, sizes: tuple[Run, ...]) -> Cell:
+    """A pinned cell with the expert cache fixed at the smallest size that was seen."""
     sized = [run for run in sizes if run.usable and engine.size(run) is not None]
     if not sized:
         return found
     smallest = min(sized, key=lambda run: engine.size(run) or 0)
-    head = found.flags[: len(found.flags) - len(variant.flags)]
-    forced = engine.force(head, smallest)
-    return found if forced is None else replace(found, flags=(*forced, *variant.flags))
+    base = engine.force(base_flags(manifest, pinned=True), smallest)
+    if base is None:
+        return found
+    variant = _variant(manifest, found.of)
+    return cell(
+        manifest,
+        engine,
+        variant,
+        found.key,
+        order=found.order,
+        purpose=found.purpose,
+        pinned=True,
+        base=base,
+    )
 
 
 # ---- ties to the baseline -----------------------------------------------------------------
@@ -168,25 +166,24 @@ def _ties(record: Record, engine: Engine) -> Iterator[Cell]:
                 continue
             seen.add(group.tie)
             if group.bond is Bond.ANCHOR:
-                yield from _anchor(record, engine, probe.name, group, baseline)
+                yield from _anchor(record, engine, group, baseline)
             elif group.bond is Bond.HOME:
-                yield from _home(record, engine, probe.name, group)
+                yield from _home(record, engine, group)
 
 
-def _anchor(
-    record: Record, engine: Engine, probe: str, group: Group, baseline: Run
-) -> Iterator[Cell]:
+def _anchor(record: Record, engine: Engine, group: Group, baseline: Run) -> Iterator[Cell]:
     manifest = record.manifest
-    variant = _variant(manifest, group.first)
-    flags = engine.force(base_flags(manifest, pinned=manifest.pinned.asked), baseline)
-    if flags is None or group.tie is None:
+    base = engine.force(base_flags(manifest, pinned=manifest.pinned.asked), baseline)
+    if base is None or group.tie is None:
         return
-    runs = [run for run in record.runs if run.variant == group.tie and run.probe == probe]
+    runs = [r for r in record.runs if r.variant == group.tie and r.probe == baseline.probe]
     missed = [r for r in runs if r.usable and not r.residency.equals(baseline.residency)]
     if missed:
         yield from _shared(record, engine, group, baseline, missed[0])
-    else:
-        yield from _repeats(record, variant, group.tie, probe, flags=flags, purpose=Purpose.ANCHOR)
+        return
+    variant = _variant(manifest, group.first)
+    key = (group.tie, baseline.probe)
+    yield from _repeats(record, engine, variant, key, base=base, purpose=Purpose.ANCHOR)
 
 
 def _shared(
@@ -194,61 +191,52 @@ def _shared(
 ) -> Iterator[Cell]:
     """The baseline and the variant as a pair, with one size that both can hold."""
     manifest = record.manifest
-    flags = engine.share(base_flags(manifest, pinned=manifest.pinned.asked), baseline, got)
-    if flags is None:
+    base = engine.share(base_flags(manifest, pinned=manifest.pinned.asked), baseline, got)
+    if base is None:
         return
-    sides = (_baseline(manifest), _variant(manifest, group.first))
-    for variant in sides:
-        yield from _repeats(
-            record,
-            variant,
-            shared_id(variant.id),
-            baseline.probe,
-            flags=flags,
-            purpose=Purpose.SHARED,
-        )
+    for variant in (_baseline(manifest), _variant(manifest, group.first)):
+        key = (shared_id(variant.id), baseline.probe)
+        yield from _repeats(record, engine, variant, key, base=base, purpose=Purpose.SHARED)
 
 
-def _home(record: Record, engine: Engine, probe: str, group: Group) -> Iterator[Cell]:
+def _home(record: Record, engine: Engine, group: Group) -> Iterator[Cell]:
     """The baseline alone on the device to which a variant moved, at the variant's residency."""
     manifest = record.manifest
     device = group.runs[0].context.get("main_device")
-    flags = engine.force(base_flags(manifest, pinned=manifest.pinned.asked), group.runs[0])
-    if flags is None or group.tie is None or device is None:
+    base = engine.force(base_flags(manifest, pinned=manifest.pinned.asked), group.runs[0])
+    if base is None or group.tie is None or device is None:
         return
-    for found in _repeats(
-        record, _baseline(manifest), group.tie, probe, flags=flags, purpose=Purpose.HOME
-    ):
-        mask = alone(manifest.on_device, str(device), dict(manifest.env))
+    mask = alone(manifest.on_device, str(device), dict(manifest.env))
+    key = (group.tie, group.runs[0].probe)
+    variant = _baseline(manifest)
+    for found in _repeats(record, engine, variant, key, base=base, purpose=Purpose.HOME):
         yield replace(found, env=(*found.env, *mask))
 
 
 def _repeats(
     record: Record,
+    engine: Engine,
     variant: Variant,
-    name: str,
-    probe: str,
+    key: tuple[str, str],
     *,
-    flags: tuple[str, ...],
+    base: tuple[str, ...],
     purpose: Purpose,
 ) -> Iterator[Cell]:
     """The repeats of an extra run that are still to be made."""
-    mine = {r.repeat: r for r in record.runs if r.variant == name and r.probe == probe}
+    mine = {run.repeat: run for run in record.runs if run.key[:2] == key}
     if any(run.state in NOT_REPEATED for run in mine.values()):
         return
     for repeat in range(1, record.manifest.repeats + 1):
         if repeat not in mine:
-            found = cell(
+            yield cell(
                 record.manifest,
+                engine,
                 variant,
-                probe,
-                repeat,
+                (*key, repeat),
                 order=_after(record),
                 purpose=purpose,
-                pinned=record.manifest.pinned.asked,
-                name=name,
+                base=base,
             )
-            yield replace(found, flags=(*flags, *variant.flags))
 
 
 # ---- rechecks -----------------------------------------------------------------------------
@@ -256,42 +244,38 @@ def _repeats(
 
 def _rechecks(record: Record, engine: Engine) -> Iterator[Cell]:
     """Further runs of both sides of a difference that may have another cause."""
-    by_key = {run.key: run for run in record.runs}
     done = {run.key for run in record.rechecks}
     given_up = {run.variant for run in record.rechecks if run.state in NOT_REPEATED}
     for verdict in verdicts(record):
         if verdict.recheck is None:
             continue
-        names = [verdict.variant] if verdict.against is None else [verdict.against[0]]
-        names += [verdict.variant]
         question = Question(verdict.recheck)
         repeats = record.manifest.repeats if question is Question.PINNED else 1
-        for name in dict.fromkeys(names):
-            run = next((r for k, r in by_key.items() if k[:2] == (name, verdict.probe)), None)
+        names = [verdict.against[0]] if verdict.against is not None else []
+        for name in dict.fromkeys((*names, verdict.variant)):
+            run = next((r for r in record.runs if r.key[:2] == (name, verdict.probe)), None)
+            extra = f"{name}{question}"
+            if run is None or extra in given_up:
+                continue
             for repeat in range(1, repeats + 1):
-                extra = f"{name}{question}"
-                if run is not None and extra not in given_up:
-                    key = (extra, verdict.probe, repeat)
-                    if key not in done:
-                        yield _again(record, engine, run, question, repeat)
+                if (extra, verdict.probe, repeat) not in done:
+                    yield _again(record, engine, run, question, repeat)
 
 
 def _again(record: Record, engine: Engine, run: Run, question: Question, repeat: int) -> Cell:
     """The command of a run once more, as it was or with the pinned recipe."""
     manifest = record.manifest
-    variant = _variant(manifest, run.of)
     found = cell(
         manifest,
-        variant,
-        run.probe,
-        repeat,
+        engine,
+        _variant(manifest, run.of),
+        (f"{run.variant}{question}", run.probe, repeat),
         order=_after(record),
         purpose=Purpose.RECHECK,
         pinned=question is Question.PINNED,
-        name=f"{run.variant}{question}",
     )
     if question is Question.CONFIRM:
         return replace(found, flags=run.flags, env=run.env)
     first_round = tuple(r for r in record.runs if r.repeat == 1 and r.purpose is Purpose.ROUND)
-    found = _fixed(found, first_round, engine, variant=variant)
+    found = _fixed(found, manifest, engine, first_round)
     return replace(found, env=(*run.env, *manifest.pinned.env))

@@ -175,7 +175,9 @@ class _Bench:
         if not run.residency.known:
             return say(Result.INCONCLUSIVE, f"the residency is unknown: {run.residency.unknown}")
         group = next((g for g in self.groups if g.residency.equals(run.residency)), None)
-        if not claims or (group is not None and group.bond is Bond.UNCLAIMED):
+        if not claims or (
+            group is not None and group.bond is Bond.UNCLAIMED and group.first == name
+        ):
             return self._unclaimed(run)
         if run.state in WRONG_OUTPUT:
             return self._wrong_output(run, group)

@@ -39,6 +39,9 @@ class _Needs(_Table):
         Field(description='number of devices: ">=2", "==1", "<=4", or a number that must be there'),
     ] = None
     drafter: Annotated[bool | None, Field(description="whether a drafter must be given")] = None
+    experts: Annotated[
+        bool | None, Field(description="whether the model must be a mixture of experts")
+    ] = None
 
 
 class _Baseline(_Table):
@@ -185,7 +188,11 @@ def _variant(entry: _Variant) -> Variant:
         name=entry.name,
         flags=tuple(entry.flags),
         env=tuple(entry.env.items()),
-        needs=Needs(devices=devices_needed(entry.needs.devices), drafter=entry.needs.drafter),
+        needs=Needs(
+            devices=devices_needed(entry.needs.devices),
+            drafter=entry.needs.drafter,
+            experts=entry.needs.experts,
+        ),
         effect=tuple((part, str(value)) for part, value in entry.effect.items()),
         claims=entry.claims,
         for_each=entry.for_each,

@@ -206,10 +206,12 @@ class Needs:
     Attributes:
         devices: comparison and number, such as ``(">=", 2)``; None when any will do.
         drafter: True when a drafter must be present, False when none may be.
+        experts: True when the model must be a mixture of experts, False when it may not.
     """
 
     devices: tuple[str, int] | None = None
     drafter: bool | None = None
+    experts: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -313,7 +315,7 @@ class Run:
     blocks_read: int | None = None
     max_rss_bytes: int | None = None
     pid: int | None = None
-    pid_started: float | None = None
+    pid_started: str | None = None
     engine_version: str | None = None
     devices: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
@@ -356,6 +358,42 @@ class Difference:
     prefix: str | None = None
 
 
+class Tie(StrEnum):
+    """Whether two streams part where their two candidates were all but equal."""
+
+    NEAR_TIE = "near tie"
+    NOT_NEAR_TIE = "not a near tie"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What log-probabilities tell of two streams, where the engine gives any.
+
+    Attributes:
+        tie: at the first difference; None for equal streams.
+        gap: between the two candidates at the first difference, the larger of both sides,
+            in nats.
+        bound: below which a gap is no larger than the noise of this pair, in nats.
+        values: how many log-probability differences the bound was measured from.
+        this_top: best candidates of the judged run at the first difference, as
+            (id, log-probability).
+        reference_top: likewise of the reference.
+        largest_before: the largest log-probability difference before the first difference
+            (over the whole stream where there is none), in nats; 0.0 means bit-identical.
+        text: all of this in a sentence.
+    """
+
+    tie: Tie | None = None
+    gap: float | None = None
+    bound: float | None = None
+    values: int = 0
+    this_top: tuple[tuple[int, float], ...] = ()
+    reference_top: tuple[tuple[int, float], ...] = ()
+    largest_before: float | None = None
+    text: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """One comparison's result.
@@ -365,6 +403,7 @@ class Verdict:
         repeat: of the judged run; None where the verdict is of all repeats.
         cause: a known cause of the difference, in words.
         recheck: letter of the extra runs that tell more of a difference, if any would.
+        explanation: what log-probabilities tell, where there are any.
     """
 
     kind: Kind
@@ -377,6 +416,7 @@ class Verdict:
     difference: Difference | None = None
     cause: str | None = None
     recheck: str | None = None
+    explanation: Explanation | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

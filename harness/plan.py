@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from operator import eq, ge, le
 from typing import TYPE_CHECKING
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from harness.record import Manifest
 
 COMPARE = {">=": ge, "==": eq, "<=": le}
+PLACEHOLDER = re.compile(r"\{([a-z]+(?:_[a-z]+)*)\}")
 
 
 def refuse_owned(flags: Sequence[str], matrix: Matrix) -> None:
@@ -37,35 +39,31 @@ def refuse_owned(flags: Sequence[str], matrix: Matrix) -> None:
         )
 
 
-def expand(matrix: Matrix, survey: Survey, places: Mapping[str, str]) -> tuple[Variant, ...]:
-    """The matrix's variants with device placeholders filled in.
-
-    Args:
-        matrix: as read.
-        survey: the devices.
-        places: further placeholders of the engine, such as ``fast``; name to value.
-    """
+def expand(
+    matrix: Matrix, survey: Survey, engine: Engine, flags: Sequence[str]
+) -> tuple[Variant, ...]:
+    """The matrix's variants, those with ``for_each`` once a device, placeholders filled in."""
     out: list[Variant] = []
-    ids = [device.id for device in survey.devices]
-    first = places.get("fast", ids[0] if ids else "")
     for variant in matrix.variants:
         if variant.for_each is None:
-            out.append(_filled(variant, places))
+            out.append(_filled(variant, engine.placeholders(survey, flags, None)))
             continue
-        chosen = [i for i in ids if variant.for_each == "device" or i != first]
-        named = [replace(variant, id=f"{variant.id}-{name}") for name in chosen]
+        devices = survey.devices if variant.for_each == "device" else survey.devices[1:]
         out += [
-            _filled(each, {**places, "device": name})
-            for each, name in zip(named, chosen, strict=True)
+            _filled(
+                replace(variant, id=f"{variant.id}-{device.id}"),
+                engine.placeholders(survey, flags, device),
+            )
+            for device in devices
         ]
     return tuple(out)
 
 
-def _filled(variant: Variant, places: Mapping[str, str]) -> Variant:
+def _filled(variant: Variant, values: Mapping[str, str]) -> Variant:
+    """A name that stands for nothing here stays as it is: see :func:`_unfilled`."""
+
     def fill(text: str) -> str:
-        for name, value in places.items():
-            text = text.replace("{" + name + "}", value)
-        return text
+        return PLACEHOLDER.sub(lambda found: values.get(found.group(1), found.group()), text)
 
     return replace(
         variant,
@@ -76,12 +74,19 @@ def _filled(variant: Variant, places: Mapping[str, str]) -> Variant:
     )
 
 
+def _unfilled(variant: Variant) -> str | None:
+    """A placeholder that this rig gives no value, such as a second device."""
+    texts = (*variant.flags, *(value for _, value in (*variant.env, *variant.effect)))
+    return next((found.group() for found in map(PLACEHOLDER.search, texts) if found), None)
+
+
 def plan_variants(
     matrix: Matrix,
     variants: Sequence[Variant],
     survey: Survey,
     *,
     drafter: bool,
+    experts: bool | None = None,
     only: Sequence[str] = (),
     skip: Sequence[str] = (),
 ) -> tuple[PlannedVariant, ...]:
@@ -102,7 +107,7 @@ def plan_variants(
         raise UsageError(f"--skip {matrix.baseline.id}: the baseline cannot be skipped")
     planned = [PlannedVariant(variant=matrix.baseline, planned=True)]
     for variant in variants:
-        found = _can_run(variant, survey, drafter=drafter)
+        found = _can_run(variant, survey, drafter=drafter, experts=experts)
         if found.planned and ((only and variant.id not in only) or variant.id in skip):
             why = "left out by --only" if only and variant.id not in only else "left out by --skip"
             found = PlannedVariant(variant=variant, planned=False, why_not=why)
@@ -110,7 +115,9 @@ def plan_variants(
     return tuple(planned)
 
 
-def _can_run(variant: Variant, survey: Survey, *, drafter: bool) -> PlannedVariant:
+def _can_run(
+    variant: Variant, survey: Survey, *, drafter: bool, experts: bool | None
+) -> PlannedVariant:
     def no(why: str, *, refused: bool = False, few: bool = False) -> PlannedVariant:
         return PlannedVariant(
             variant=variant, planned=False, why_not=why, refused=refused, few_devices=few
@@ -121,6 +128,10 @@ def _can_run(variant: Variant, survey: Survey, *, drafter: bool) -> PlannedVaria
         return no("needs a drafter")
     if needs.drafter is False and drafter:
         return no("is for a model without a drafter")
+    if None not in (needs.experts, experts) and needs.experts != experts:
+        return no(
+            "needs a model with experts" if needs.experts else "needs a model without experts"
+        )
     if needs.devices is not None:
         compare, number = needs.devices
         if survey.device_count is None:
@@ -131,6 +142,8 @@ def _can_run(variant: Variant, survey: Survey, *, drafter: bool) -> PlannedVaria
             return no(
                 f"needs {words}{number} device{plural}, {survey.device_count} found", few=True
             )
+    if (name := _unfilled(variant)) is not None:
+        return no(f"this rig has nothing that {name} stands for", few=True)
     if survey.known_flags is not None:
         missing = [
             flag
@@ -183,47 +196,60 @@ def base_env(manifest: Manifest, *, pinned: bool) -> tuple[tuple[str, str], ...]
     return (*manifest.env, *(manifest.pinned.env if pinned else ()))
 
 
-def rounds(manifest: Manifest) -> tuple[Cell, ...]:
+def rounds(manifest: Manifest, engine: Engine) -> tuple[Cell, ...]:
     """Every cell of the rounds: round by round, every second round reversed."""
     planned = [entry.variant for entry in manifest.variants if entry.planned]
     cells: list[Cell] = []
     for repeat in range(1, manifest.repeats + 1):
-        turn = planned if repeat % 2 else planned[::-1]
-        for variant in turn:
-            for probe in manifest.probes:
-                cells.append(
-                    cell(
-                        manifest,
-                        variant,
-                        probe.name,
-                        repeat,
-                        order=len(cells),
-                        purpose=Purpose.ROUND,
-                        pinned=manifest.pinned.asked,
-                    )
+        for variant in planned if repeat % 2 else planned[::-1]:
+            cells += [
+                cell(
+                    manifest,
+                    engine,
+                    variant,
+                    (variant.id, probe.name, repeat),
+                    order=len(cells) + place,
+                    purpose=Purpose.ROUND,
                 )
+                for place, probe in enumerate(manifest.probes)
+            ]
     return tuple(cells)
 
 
 def cell(
     manifest: Manifest,
+    engine: Engine,
     variant: Variant,
-    probe: str,
-    repeat: int,
+    key: tuple[str, str, int],
     *,
     order: int,
     purpose: Purpose,
-    pinned: bool,
-    name: str | None = None,
+    pinned: bool | None = None,
+    base: Sequence[str] | None = None,
 ) -> Cell:
-    """One cell of a variant; ``name`` is the id of an extra run, if it is one."""
+    """One cell of a variant.
+
+    Args:
+        manifest: of the matrix.
+        engine: combines flags.
+        variant: whose placement it runs.
+        key: id (of an extra run, if it is one), probe and repeat.
+        order: position in the planned order.
+        purpose: why it is run.
+        pinned: with the pinned recipe; as the user asked if not given.
+        base: flags in place of the user's, such as with another cache size.
+    """
+    name, probe, repeat = key
+    pinned = manifest.pinned.asked if pinned is None else pinned
+    base = base_flags(manifest, pinned=pinned) if base is None else base
+    is_baseline = variant.id == manifest.variants[0].variant.id
     return Cell(
-        variant=name or variant.id,
+        variant=name,
         of=variant.id,
         probe=probe,
         repeat=repeat,
         order=order,
         purpose=purpose,
-        flags=(*base_flags(manifest, pinned=pinned), *variant.flags),
+        flags=tuple(base) if is_baseline else engine.combine(base, variant.flags),
         env=(*base_env(manifest, pinned=pinned), *variant.env),
     )

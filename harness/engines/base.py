@@ -147,7 +147,7 @@ class Engine(Protocol):
 
     name: str
     probe_vocabulary: int
-    """Default vocabulary of the probe generator."""
+    """Vocabulary that the probe generator assumes where the model does not tell."""
     drafter_flags: str
     """The flags that give a drafter, named when none is there."""
 
@@ -158,11 +158,48 @@ class Engine(Protocol):
             EngineNotFoundError: there is none; the message names what was looked for.
         """
 
-    def survey(self, binaries: Binaries, flags: Sequence[str], *, devices: int | None) -> Survey:
-        """Ask the binaries for devices and flags; a number given by the user rules."""
+    def survey(
+        self,
+        binaries: Binaries,
+        flags: Sequence[str],
+        *,
+        devices: int | None,
+        kinds: Mapping[str, str],
+        fast: str | None,
+    ) -> Survey:
+        """Ask the binaries for devices and flags.
+
+        Args:
+            binaries: as found.
+            flags: the user's model flags.
+            devices: the number of devices as the user gives it; it rules.
+            kinds: kinds that the user declares, by device id.
+            fast: the device that the user calls the fast one; put first.
+
+        Raises:
+            UsageError: a device is named that is not there, or this engine has no use for it.
+        """
 
     def has_drafter(self, flags: Sequence[str]) -> bool:
         """Whether the model flags bring a drafter."""
+
+    def has_experts(self, flags: Sequence[str]) -> bool | None:
+        """Whether the model is a mixture of experts; None where that cannot be told."""
+
+    def vocabulary(self, flags: Sequence[str]) -> int | None:
+        """The model's vocabulary size, read before any launch; None where it cannot be.
+
+        Raises:
+            UsageError: the flags name a model that cannot be read.
+        """
+
+    def placeholders(
+        self, survey: Survey, flags: Sequence[str], device: Device | None
+    ) -> Mapping[str, str]:
+        """What ``{name}`` stands for in the matrix; ``device`` is set within a ``for_each``."""
+
+    def combine(self, flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:
+        """The user's flags with a variant's; where the last one wins, one after the other."""
 
     def command(
         self, binaries: Binaries, flags: Sequence[str], probe: Probe, *, probe_file: Path

@@ -1,0 +1,220 @@
+"""One matrix, from its plan to its last run: launch, read, store, and judge after every run."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from harness.conclude import judge
+from harness.effect import effects, worst
+from harness.engines.base import Asked
+from harness.errors import HeteroTestError
+from harness.followups import next_cell, wedged
+from harness.launch import launch
+from harness.model import Run
+from harness.outcome import Limits, Request, StopReason
+from harness.record import Ending
+from harness.state import state_of
+from harness.store import add, write, writing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from harness.engines.base import Binaries, Engine, Reading, Survey
+    from harness.interrupt import Interrupt
+    from harness.model import Cell, Judgment, Probe
+    from harness.outcome import Outcome
+    from harness.record import Record
+    from harness.store import Store
+
+LONGEST_RENDER_SHARE = 5
+"""The report is rendered again once this many times its own cost has passed since the last."""
+
+
+class Watcher(Protocol):
+    """Who is told how the matrix gets on."""
+
+    def begins(self, record: Record, cell: Cell) -> None:
+        """A cell is about to be launched."""
+
+    def ended(self, record: Record, run: Run) -> None:
+        """A run was stored."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Everything that the loop needs beside the record.
+
+    Attributes:
+        render: record and judgment to the text of ``report.md``.
+        deadline: ``time.monotonic()`` at which the total limit is reached, or None.
+        mark: by which processes of this run directory are found.
+    """
+
+    engine: Engine
+    binaries: Binaries
+    survey: Survey
+    store: Store
+    watcher: Watcher
+    interrupt: Interrupt
+    render: Callable[[Record, Judgment], str]
+    deadline: float | None
+    mark: str
+
+    def run(self, record: Record) -> tuple[Record, Judgment]:
+        """Run what is left of a matrix; the record and its judgment as they were published."""
+        record = replace(record, ending=Ending.RUNNING, ending_reason=None)
+        publisher = _Publisher(self)
+        try:
+            record = self._loop(record, publisher)
+        except BaseException as error:
+            # Whatever went wrong, what was measured stays readable and says how far it got.
+            publisher.last_words(record, str(error) or type(error).__name__)
+            raise
+        return record, publisher.publish(record)
+
+    def _loop(self, record: Record, publisher: _Publisher) -> Record:
+        while (cell := next_cell(record, self.engine)) is not None:
+            if self.interrupt.requested:
+                return replace(record, ending=Ending.INTERRUPTED)
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                return replace(record, ending=Ending.TOTAL_TIMEOUT)
+            run = self.store.stored(cell)
+            if run is None:
+                self.watcher.begins(record, cell)
+                outcome, run = self._launch(record, cell)
+                if outcome.stopped is StopReason.INTERRUPTED:
+                    return replace(record, ending=Ending.INTERRUPTED)
+                if outcome.stopped is StopReason.TOTAL_LIMIT:
+                    return replace(record, ending=Ending.TOTAL_TIMEOUT)
+                self.store.save(run)
+            record = add(record, run)
+            publisher.after_run(record)
+            self.watcher.ended(record, run)
+        if (why := wedged(record)) is not None:
+            return replace(record, ending=Ending.WEDGED, ending_reason=why)
+        return replace(record, ending=Ending.COMPLETE)
+
+    def _launch(self, record: Record, cell: Cell) -> tuple[Outcome, Run]:
+        manifest = record.manifest
+        probe = next(p for p in manifest.probes if p.name == cell.probe)
+        folder = self.store.fresh_folder(cell)
+        argv = self.engine.command(
+            self.binaries, cell.flags, probe, probe_file=self.store.probe_file(probe.name)
+        )
+        request = Request(
+            argv=argv,
+            env=dict(cell.env),
+            stdout=folder / "stdout",
+            stderr=folder / "stderr",
+            limits=Limits(
+                run_s=manifest.limits.run_s,
+                idle_s=manifest.limits.idle_s,
+                deadline=self.deadline,
+            ),
+            mark=f"{self.mark}/{cell.variant}/{cell.probe}-{cell.repeat}",
+            dialogue=self.engine.dialogue(argv, probe, folder),
+        )
+        outcome = launch(request, interrupt=self.interrupt)
+        with writing(self.store.root):
+            write(folder / "outcome.json", json.dumps(outcome.to_json(), indent=1) + "\n")
+        reading = self._read(folder, cell, probe)
+        return outcome, run_of(record, cell, probe, outcome, reading)
+
+    def _read(self, folder: Path, cell: Cell, probe: Probe) -> Reading:
+        asked = Asked(
+            flags=cell.flags,
+            env=dict(cell.env),
+            probe=probe,
+            survey=self.survey,
+            folder=folder,
+        )
+        return self.engine.read(folder / "stdout", folder / "stderr", asked)
+
+
+def run_of(record: Record, cell: Cell, probe: Probe, outcome: Outcome, reading: Reading) -> Run:
+    """What came of a cell: the outcome of its process and the reading of its output. Pure."""
+    finding = state_of(outcome, reading, probe)
+    variant = next(e.variant for e in record.manifest.variants if e.variant.id == cell.of)
+    parts = effects(variant.effect, reading.sightings, reading.picked)
+    is_baseline = cell.of == record.manifest.variants[0].variant.id
+    effect = None if is_baseline else worst(parts)
+    return Run(
+        variant=cell.variant,
+        of=cell.of,
+        probe=cell.probe,
+        repeat=cell.repeat,
+        order=cell.order,
+        purpose=cell.purpose,
+        state=finding.state,
+        reason=finding.reason,
+        quote=finding.quote,
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        elapsed_s=outcome.elapsed_s,
+        started=outcome.started,
+        stream=reading.stream,
+        residency=reading.residency,
+        context=reading.context,
+        speculation=reading.speculation,
+        timings=reading.timings,
+        effect=effect,
+        effect_parts=parts,
+        chances=reading.chances,
+        major_faults=outcome.major_faults,
+        blocks_read=outcome.blocks_read,
+        max_rss_bytes=outcome.max_rss_bytes,
+        pid=outcome.pid,
+        pid_started=outcome.pid_started,
+        engine_version=reading.version,
+        devices=reading.devices,
+        lines=reading.lines,
+        tail=reading.tail,
+        warnings=reading.warnings + _leftovers(outcome),
+        argv=outcome.argv,
+        flags=cell.flags,
+        env=cell.env,
+    )
+
+
+def _leftovers(outcome: Outcome) -> tuple[str, ...]:
+    if not outcome.leftovers:
+        return ()
+    return (f"the engine left processes behind, which were ended: {', '.join(outcome.leftovers)}",)
+
+
+class _Publisher:
+    """Judges and writes ``run.json`` and ``report.md`` while the matrix runs.
+
+    ``run.json`` is rewritten after every run. Rendering the report costs more than a fast
+    engine's run, so while runs are shorter than that it follows at intervals.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.cost_s = 0.0
+        self.rendered_at = float("-inf")
+
+    def after_run(self, record: Record) -> None:
+        due = time.monotonic() - self.rendered_at >= LONGEST_RENDER_SHARE * self.cost_s
+        self.publish(record, with_report=due)
+
+    def publish(self, record: Record, *, with_report: bool = True) -> Judgment:
+        judgment = judge(record)
+        report = None
+        if with_report:
+            begun = time.monotonic()
+            report = self.session.render(record, judgment)
+            self.rendered_at = time.monotonic()
+            self.cost_s = self.rendered_at - begun
+        self.session.store.publish(record, judgment, report)
+        return judgment
+
+    def last_words(self, record: Record, why: str) -> None:
+        try:
+            self.publish(replace(record, ending=Ending.BROKEN, ending_reason=why))
+        except (HeteroTestError, OSError):
+            return  # the reason that is on its way to the user matters more

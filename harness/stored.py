@@ -1,0 +1,71 @@
+"""Frozen values to JSON texts and back; pydantic rebuilds them from their annotations."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from harness.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+    from pathlib import Path
+
+T = TypeVar("T")
+
+
+@cache
+def _adapter(kind: Hashable) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def to_data(value: object) -> dict[str, Any]:
+    """A frozen value as plain data, keys in the order of its fields."""
+    data: dict[str, Any] = _adapter(type(value)).dump_python(value, mode="json")
+    return data
+
+
+def to_text(value: object, *, schema: str) -> str:
+    """A frozen value as a JSON text that names its schema."""
+    return json.dumps({"schema": schema, **to_data(value)}, ensure_ascii=False, indent=1) + "\n"
+
+
+def from_file(path: Path, kind: type[T], *, schema: str) -> T:
+    """The value that a file holds.
+
+    Raises:
+        StoreError: the file cannot be read, is cut short, or is of another schema.
+    """
+    data = load(path)
+    if data.pop("schema", None) != schema:
+        raise StoreError(
+            f"{path}: it does not hold {schema}",
+            hint="it was written by another version of hetero-test, or by something else",
+        )
+    try:
+        value: T = _adapter(kind).validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise StoreError(f"{path}: {where}: {first['msg']}") from error
+    return value
+
+
+def load(path: Path) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        StoreError: it cannot be read, or is no JSON object.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise StoreError(f"{path}: not a JSON text: {error}") from error
+    if not isinstance(data, dict):
+        raise StoreError(f"{path}: not a JSON object")
+    return data
