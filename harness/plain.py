@@ -1,0 +1,95 @@
+"""Foreign text made harmless for a terminal: no control sequence ever gets through.
+
+What an engine, a driver or a file name brings may move the cursor, color the screen, rename
+the window, reverse the reading direction or hide letters. :func:`visible` drops complete ANSI
+sequences and writes every other character that cannot be seen as an escape (``\\x1b``,
+``\\u202e``), so that nothing is hidden and nothing acts.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+ELLIPSIS = "…"
+
+_ANSI = re.compile(
+    r"""
+      (?: \x1b\[ | \x9b ) [0-?]* [ -/]* [@-~]                       # CSI: colors, cursor
+    | (?: \x1b[\]PX^_] | [\x9d\x90\x98\x9e\x9f] )                   # OSC, DCS, SOS, PM, APC
+      [^\x07\x1b\x9c\n]* (?: \x07 | \x1b\\ | \x9c )
+    | \x1b [ -/]+ [0-~]                                             # character sets
+    | \x1b [0-OQ-WYZ\\`-~]                                          # single shifts, reset
+    """,
+    re.VERBOSE,
+)
+"""ECMA-48 control sequences that are complete; a torn one is shown, not swallowed."""
+
+_UNSEEN = frozenset(
+    [
+        *map(ord, "\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5"),  # blank letters
+        *range(0xFE00, 0xFE10),  # variation selectors
+        *range(0xE0000, 0xE1000),  # tags and more selectors
+    ]
+)
+_MOST_MARKS = 3
+"""Combining marks kept on one letter; a pile of them paints over the lines around it."""
+
+
+class _Visible(dict[int, str]):
+    """A table for :meth:`str.translate` that fills itself."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = shown = _shown(code)
+        return shown
+
+
+def _shown(code: int) -> str:
+    char = chr(code)
+    nonchar = code & 0xFFFE == 0xFFFE or 0xFDD0 <= code <= 0xFDEF
+    unseen = unicodedata.category(char) in {"Cc", "Cf", "Cs", "Zl", "Zp"} or code in _UNSEEN
+    if char == "\t" or not (unseen or nonchar):
+        return " " if char == "\t" else char
+    if 0xDC80 <= code <= 0xDCFF:
+        # A byte that was no UTF-8, kept by surrogateescape.
+        return f"\\x{code - 0xDC00:02x}"
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+_TABLE = _Visible()
+
+
+def visible(text: str) -> str:
+    """``text`` with ANSI sequences dropped and all unseen characters shown as escapes.
+
+    The result is one line: a line feed is shown as ``\\x0a`` too, a tab becomes a blank. It
+    can be encoded as UTF-8 and stands in XML 1.0, whatever came in.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    shown = _ANSI.sub("", text).translate(_TABLE)
+    return shown if shown.isascii() else _thinned(shown)
+
+
+def _thinned(text: str) -> str:
+    """``text`` with piles of combining marks cut down."""
+    kept, marks = [], 0
+    for char in text:
+        marks = marks + 1 if unicodedata.category(char) in {"Mn", "Me"} else 0
+        if marks <= _MOST_MARKS:
+            kept.append(char)
+    return "".join(kept)
+
+
+def clip(text: str, limit: int) -> str:
+    """``text``, or its beginning and an ellipsis, in at most ``limit`` characters."""
+    if len(text) <= limit:
+        return text
+    return text[: max(0, limit - 1)].rstrip() + ELLIPSIS if limit > 0 else ""
+
+
+def printable(text: str, limit: int) -> str:
+    """One line for the terminal: white space folded, nothing unseen, at most ``limit`` long."""
+    return clip(visible(" ".join(text.split())), limit)

@@ -1,0 +1,175 @@
+"""The fact table, and what a report says of its own limits. Plain text, no markup."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.model import Kind, Purpose, Result
+from harness.record import Ending
+
+from .escape import UNKNOWN
+
+if TYPE_CHECKING:
+    from harness.record import ModelFile
+
+    from .view import View
+
+EMOJI = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️"}
+
+
+def heading(view: View) -> str:
+    """The verdict in words, with its sign."""
+    return f"{EMOJI[view.judgment.conclusion]} {view.say(view.judgment.headline, 300)}"
+
+
+def counts(view: View) -> str:
+    """Comparisons by result; what was not claimed is counted apart."""
+    number = view.judgment.count
+    text = ", ".join(
+        f"{number(result)} {result}"
+        for result in (Result.PASS, Result.FAIL, Result.INCONCLUSIVE, Result.SKIPPED)
+    )
+    if claimed := number(Result.NOT_CLAIMED):
+        text += f"; apart from these, {claimed} NOT CLAIMED (another kind of device)"
+    return text
+
+
+def made_of(view: View) -> str:
+    """``16 runs; passed: 8 repeat, 10 exact, 2 anchor``."""
+    passed = [v for v in view.judgment.verdicts if v.result is Result.PASS]
+    kinds = [(kind, sum(v.kind is kind for v in passed)) for kind in Kind]
+    text = ", ".join(f"{count} {kind}" for kind, count in kinds if count)
+    runs = f"{len(view.record.runs)} run{'' if len(view.record.runs) == 1 else 's'}"
+    return f"{runs}; passed: {text}" if text else f"{runs}; nothing passed"
+
+
+def partial(view: View) -> str | None:
+    """How far an unfinished matrix got; None for a complete one."""
+    record = view.record
+    if record.ending is Ending.COMPLETE:
+        return None
+    planned = sum(entry.planned for entry in record.manifest.variants)
+    cells = planned * len(record.manifest.probes) * record.manifest.repeats
+    done = sum(run.purpose is Purpose.ROUND for run in record.runs)
+    why = f": {view.say(record.ending_reason, 300)}" if record.ending_reason else ""
+    if record.ending is Ending.RUNNING:
+        return f"not finished yet: {done} of {cells} planned runs are in"
+    return f"partial, {record.ending}{why}; {done} of {cells} planned runs were made"
+
+
+def missing(view: View) -> tuple[str, ...]:
+    """Planned runs without a record, by variant."""
+    manifest = view.record.manifest
+    out = []
+    for entry in manifest.variants:
+        name = entry.variant.id
+        asked = len(manifest.probes) * manifest.repeats
+        made = len({run.key for run in view.ran.get(name, ()) if run.purpose is Purpose.ROUND})
+        if entry.planned and made < asked:
+            out.append(f"variant {view.say(name, 40)}: {asked - made} of {asked} runs not made")
+    return tuple(out)
+
+
+def facts(view: View) -> tuple[tuple[str, str], ...]:
+    """(field, value) of the first table."""
+    manifest = view.record.manifest
+    return (
+        ("verdict", f"{view.judgment.conclusion}: {counts(view)}"),
+        ("engine", engine(view)),
+        ("model", "; ".join(model_file(view, file) for file in manifest.model) or UNKNOWN),
+        ("rig", rig(view)),
+        ("run", asked(view)),
+        ("comparable", COMPARABLE),
+        ("scope", SCOPE),
+    )
+
+
+COMPARABLE = (
+    "runs of one residency: the same experts computed on the same devices, "
+    "and the same kind of main device"
+)
+SCOPE = (
+    "this supports only the model, prompts, lengths and placements named here, "
+    "with this engine on this rig"
+)
+
+
+def engine(view: View) -> str:
+    """Name, version, size and hash of the binary, and the matrix it was driven by."""
+    build, matrix = view.record.manifest.engine, view.record.manifest.matrix
+    version = build.version or next(
+        (run.engine_version for run in view.record.runs if run.engine_version), None
+    )
+    told = f"{build.name} {version}" if version else f"{build.name}, version unknown"
+    return view.say(
+        f"{told}, sha256 {build.sha256[:12]}, {size(build.size_bytes)}; "
+        f"matrix {matrix.name}, sha256 {matrix.sha256[:12]}",
+        300,
+    )
+
+
+def model_file(view: View, file: ModelFile) -> str:
+    """One file or folder of the model flags."""
+    text = f"{file.flag} {file.path}"
+    if file.size_bytes is not None:
+        text += f" ({size(file.size_bytes)})"
+    if file.edge_sha256:
+        text += f", first and last MiB sha256 {file.edge_sha256[:12]}"
+    return view.say(text, 300)
+
+
+def rig(view: View) -> str:
+    """Devices by model, then the machine."""
+    found = view.record.manifest.rig
+    models: dict[str, int] = {}
+    for device in found.devices:
+        memory = "" if device.memory_bytes is None else f" ({size(device.memory_bytes)})"
+        models[f"{device.name}{memory}"] = models.get(f"{device.name}{memory}", 0) + 1
+    parts = [f"{count} × {name}" for name, count in models.items()]
+    if not parts:
+        known = found.device_count
+        parts = ["devices unknown" if known is None else f"{known} devices, names unknown"]
+    parts += [f"{name} {value}" for name, value in found.facts]
+    return view.say("; ".join(parts), 500)
+
+
+def asked(view: View) -> str:
+    """Prompts, lengths, repeats."""
+    manifest = view.record.manifest
+    tokens = sorted({len(probe.ids) for probe in manifest.probes})
+    lengths = sorted({probe.max_new for probe in manifest.probes})
+    count = len(manifest.probes)
+    return view.say(
+        f"{count} prompt{'' if count == 1 else 's'} of {_span(tokens)} tokens, "
+        f"{_span(lengths)} new tokens each, greedy; {manifest.repeats} repeats, "
+        f"{manifest.warmup} warm-up; started {manifest.started}",
+        300,
+    )
+
+
+def _span(values: list[int]) -> str:
+    if not values:
+        return UNKNOWN
+    return str(values[0]) if len(values) == 1 else f"{values[0]} to {values[-1]}"
+
+
+def size(count: int) -> str:
+    """Bytes in the largest binary unit that leaves a whole part."""
+    if count < 1024:
+        return f"{count} B"
+    value, units = count / 1024, iter(("KiB", "MiB", "GiB"))
+    for unit in units:
+        if value < 1024:
+            return f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} TiB"
+
+
+def limits(view: View) -> str:
+    """What this report cannot tell."""
+    count = len(view.record.manifest.probes)
+    prompts = "one prompt" if count == 1 else f"{count} prompts"
+    return (
+        f"greedy decoding of {prompts} on one rig only; equal streams show that these placements "
+        "agree here, not that the output is right, and other lengths, prompts or builds may differ"
+    )

@@ -1,0 +1,321 @@
+"""The report's lists as plain text: splits, troubles, open questions, commands, log lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.model import Effect, Purpose, Result
+
+from .view import folder
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from harness.model import Run, Verdict
+
+    from .budget import Cuts, Detail
+    from .view import View
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """A titled block of lines, shown verbatim.
+
+    Attributes:
+        info: what the lines are: ``text``, ``diff`` or ``console``.
+    """
+
+    title: str
+    lines: tuple[str, ...]
+    info: str = "text"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """One entry of a list.
+
+    Attributes:
+        mark: the word in front, such as a state or a result.
+        text: one sentence.
+        quote: the log line that shows it.
+        where: the file or folder that holds the whole.
+    """
+
+    mark: str
+    text: str
+    quote: str | None = None
+    where: str | None = None
+
+
+# ---- splits -----------------------------------------------------------------------------------
+
+
+def splits(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
+    """The continuations of each difference that a verdict found; what failed comes first."""
+    order = (Result.FAIL, Result.INCONCLUSIVE, Result.NOT_CLAIMED)
+    found = [v for v in view.judgment.verdicts if v.difference is not None and v.result in order]
+    found.sort(key=lambda verdict: order.index(verdict.result))
+    distinct: dict[tuple[str, ...], Verdict] = {}
+    for verdict in found:
+        lines = _continuations(view, verdict, detail.ids)
+        distinct.setdefault((verdict.result, verdict.probe, *lines), verdict)
+    shown = cuts.take(list(distinct.items()), detail.splits, "first splits")
+    return tuple(
+        Block(title=_split_title(view, verdict), lines=key[2:], info="diff")
+        for key, verdict in shown
+    )
+
+
+def _split_title(view: View, verdict: Verdict) -> str:
+    assert verdict.difference is not None
+    run = "" if verdict.repeat is None else f" run {verdict.repeat}"
+    against = "its first run"
+    if verdict.against is not None:
+        against = f"{verdict.against[0]} run {verdict.against[1]}"
+    mine, theirs = (side[:1] for side in (verdict.difference.this, verdict.difference.reference))
+    text = (
+        f"{verdict.result}: {verdict.variant}{run} against {against}, "
+        f"first split at token {verdict.difference.index}"
+    )
+    if mine and theirs:
+        text += f" ({mine[0]} instead of {theirs[0]})"
+    if len(view.record.manifest.probes) > 1:
+        text += f" of probe {verdict.probe}"
+    if verdict.cause:
+        text += f" ({verdict.cause})"
+    return view.say(text, 240)
+
+
+def _continuations(view: View, verdict: Verdict, count: int) -> tuple[str, ...]:
+    """Two equal ids before the split as context, then both sides."""
+    difference = verdict.difference
+    assert difference is not None
+    at = difference.index
+    this, reference = difference.this, difference.reference
+    run = None
+    if verdict.repeat is not None:
+        run = view.run_of.get((verdict.variant, verdict.probe, verdict.repeat))
+    other = None
+    if verdict.against is not None:
+        other = view.run_of.get((verdict.against[0], verdict.probe, verdict.against[1]))
+    if run is not None and run.stream is not None:
+        this = run.stream[at : at + count]
+    if other is not None and other.stream is not None:
+        reference = other.stream[at : at + count]
+    lines = [f"- {_ids(reference[:count])}", f"+ {_ids(this[:count])}"]
+    if run is not None and run.stream is not None and at:
+        before = run.stream[max(0, at - count // 2) : at]
+        lines.insert(0, f"  {'… ' if len(before) < at else ''}{_ids(before)}")
+    if difference.prefix is not None:
+        shorter = "the judged run" if difference.prefix == "this" else "the reference"
+        lines.append(f"# {shorter} ends here: a strict prefix of the other")
+    return tuple(lines)
+
+
+def _ids(ids: Iterable[int]) -> str:
+    return " ".join(map(str, ids)) or "(end of the stream)"
+
+
+# ---- what is not OK ---------------------------------------------------------------------------
+
+
+def troubles(view: View, detail: Detail, cuts: Cuts) -> tuple[Note, ...]:
+    """Every run that is not OK, repeats with one and the same reason together."""
+    found: dict[tuple[str, ...], list[Run]] = {}
+    for run in view.troubled:
+        key = (run.variant, run.probe, run.purpose, run.state, run.reason or "", run.quote or "")
+        found.setdefault(key, []).append(run)
+    shown = cuts.take(list(found.values()), detail.notes, "runs that are not OK")
+    return tuple(_trouble(view, runs, detail) for runs in shown)
+
+
+def _trouble(view: View, runs: list[Run], detail: Detail) -> Note:
+    run = runs[0]
+    repeats = ", ".join(str(r.repeat) for r in runs)
+    what = f"variant {run.variant}, run {repeats}"
+    if run.purpose in {Purpose.WARMUP, Purpose.RECHECK, Purpose.AFTER_HANG}:
+        what += f" ({run.purpose})"
+    ended = run.signal or (None if run.exit_code is None else f"exit code {run.exit_code}")
+    said = f"{what}: {run.reason or 'no reason recorded'}"
+    if ended is not None and ended not in said:
+        said += f" ({ended})"
+    return Note(
+        mark=str(run.state),
+        text=view.say(said, detail.quote),
+        quote=None if not run.quote else view.say(run.quote, detail.quote),
+        where=view.say(folder(run), 120),
+    )
+
+
+def open_verdicts(view: View, detail: Detail, cuts: Cuts) -> tuple[Note, ...]:
+    """Every comparison that is not a PASS, those with one reason together."""
+    order = (Result.FAIL, Result.INCONCLUSIVE, Result.NOT_CLAIMED, Result.SKIPPED)
+    found: dict[tuple[str, ...], list[Verdict]] = {}
+    for verdict in view.judgment.verdicts:
+        if verdict.result in order:
+            key = (verdict.result, verdict.kind, verdict.reason, verdict.cause or "")
+            found.setdefault(key, []).append(verdict)
+    ranked = sorted(found.values(), key=lambda group: order.index(group[0].result))
+    shown = cuts.take(ranked, detail.notes, "reasons of comparisons that did not pass")
+    return tuple(_open(view, group, detail) for group in shown)
+
+
+def _open(view: View, group: list[Verdict], detail: Detail) -> Note:
+    first = group[0]
+    names: dict[str, list[str]] = {}
+    for verdict in group:
+        against = "" if verdict.against is None else f" against {verdict.against[0]}"
+        names.setdefault(f"{verdict.variant}{against}", []).append(str(verdict.repeat or ""))
+    who = "; ".join(
+        name + (f" run {', '.join(filter(None, runs))}" if any(runs) else "")
+        for name, runs in names.items()
+    )
+    cause = f" (cause: {first.cause})" if first.cause else ""
+    return Note(
+        mark=str(first.result).replace("_", " "),
+        text=view.say(f"{first.kind} {who}: {first.reason}{cause}", detail.quote),
+    )
+
+
+def not_run(view: View, detail: Detail, cuts: Cuts) -> tuple[Note, ...]:
+    """Variants of the matrix that were not planned, with the reason."""
+    entries = [entry for entry in view.record.manifest.variants if not entry.planned]
+    return tuple(
+        Note(
+            mark="REFUSED" if entry.refused else "SKIPPED",
+            text=view.say(
+                f"variant {entry.variant.id} ({entry.variant.name}): "
+                f"{entry.why_not or 'no reason recorded'}",
+                detail.quote,
+            ),
+        )
+        for entry in cuts.take(entries, detail.notes, "variants that were not run")
+    )
+
+
+# ---- what has to be said of the variants ------------------------------------------------------
+
+
+def without_trace(view: View) -> str | None:
+    """Names of the variants whose effect no line of the log can show."""
+    names = [n for n in view.ran if n != view.base and view.effect(n) is Effect.UNOBSERVABLE]
+    return _listed(view, names)
+
+
+def only_anchored(view: View) -> str | None:
+    """Names of the variants that were never compared at their own residency."""
+    return _listed(
+        view,
+        [
+            summary.id
+            for summary in view.judgment.summaries
+            if summary.exact and summary.baseline_residency and not summary.own_residency
+        ],
+    )
+
+
+def anchors(view: View) -> str | None:
+    """Ids of the anchor runs."""
+    return _listed(
+        view, [n for n, runs in view.ran.items() if runs and runs[0].purpose is Purpose.ANCHOR]
+    )
+
+
+def _listed(view: View, names: list[str]) -> str | None:
+    return view.say(", ".join(names), 300) if names else None
+
+
+# ---- verbatim blocks --------------------------------------------------------------------------
+
+
+def engine_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
+    """Role, memory and peer lines of one run of each variant; equal ones only once."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for name, runs in view.ran.items():
+        told = next((run.lines for run in runs if run.usable and run.lines), None)
+        told = told or next((run.lines for run in runs if run.lines), None)
+        if told:
+            found.setdefault(told, []).append(name)
+    if detail.lines == 0:
+        cuts.take(list(found), 0, "sets of role, memory and peer lines", "runs/")
+        return ()
+    blocks = []
+    for lines, names in found.items():
+        what = f"role, memory and peer lines of {', '.join(names)}"
+        shown = cuts.take(lines, detail.lines, what, "runs/")
+        blocks.append(
+            Block(
+                title=view.say(f"variant {', '.join(names)}", 160),
+                lines=tuple(view.say(line, detail.quote) for line in shown),
+            )
+        )
+    return tuple(blocks)
+
+
+def commands(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
+    """One comment and one shell line for each distinct command, in report order."""
+    found: dict[str, None] = {}
+    for name, runs in view.ran.items():
+        for run in runs:
+            if run.argv:
+                line = clip_command(view.command(run.argv, run.env))
+                found.setdefault(f"# variant {view.say(name, 40)}\n{line}")
+    shown = cuts.take(list(found), detail.commands, "command lines", "manifest.json")
+    return tuple(line for command in shown for line in command.split("\n"))
+
+
+LONGEST_COMMAND = 4000
+
+
+def clip_command(line: str) -> str:
+    """A command line that cannot fill the report alone."""
+    if len(line) <= LONGEST_COMMAND:
+        return line
+    return f"{line[:LONGEST_COMMAND]} # cut, {len(line)} characters"
+
+
+def tails(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
+    """Log tails: of each run that is not OK, then of each variant's first run."""
+    first = [runs[0] for runs in view.ran.values() if runs]
+    runs = {run.key: run for run in (*view.troubled, *first) if run.tail}
+    shown = cuts.take(list(runs.values()), detail.tails, "log tails", "runs/")
+    return tuple(
+        Block(
+            title=view.say(f"{run.variant} run {run.repeat}: {run.state} ({folder(run)})", 160),
+            lines=tuple(view.say(line, detail.quote) for line in run.tail[-detail.tail_lines :]),
+        )
+        for run in shown
+    )
+
+
+def rig_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
+    """Devices as the engine numbers them, then the host's facts."""
+    rig = view.record.manifest.rig
+    lines = [f"found by: {rig.how or 'unknown'}"]
+    lines += [
+        f"device {d.id}: {d.name}" + (f" ({d.note})" if d.note else "") for d in rig.devices
+    ]
+    lines += [f"{name}: {value}" for name, value in rig.facts]
+    lines += [f"note: {note}" for note in rig.notes]
+    shown = cuts.take(lines, detail.notes, "lines about the rig", "manifest.json")
+    return tuple(view.say(line, detail.quote) for line in shown)
+
+
+def probe_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
+    """How each prompt was made, how long it is, and its first ids."""
+    lines = [
+        f"{probe.name}: {len(probe.ids)} tokens, {probe.source}, {probe.max_new} new tokens; "
+        f"first ids {' '.join(map(str, probe.ids[:8]))}"
+        for probe in view.record.manifest.probes
+    ]
+    shown = cuts.take(lines, detail.notes, "probes", "probes/")
+    return tuple(view.say(line, detail.quote) for line in shown)
+
+
+def warnings(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
+    """The judge's warnings and those of the record, each once."""
+    record = view.record
+    every = (*view.judgment.warnings, *record.manifest.warnings, *record.warnings)
+    shown = cuts.take(list(dict.fromkeys(every)), detail.notes, "warnings")
+    return tuple(view.say(text, detail.quote) for text in shown)

@@ -1,0 +1,1 @@
+"""What the builders make of a judged record."""
