@@ -1,0 +1,187 @@
+"""What is believed of the unknowns, and what a measurement changes in it.
+
+Every unknown (an efficiency, a cost per split) is log-normal: the logarithms are jointly
+normal, with a mean and a covariance. A measured speed moves each unknown in proportion to how
+unsure it was and how much the speed depends on it, and makes all of them surer. This one rule
+is the fit to the calibration points as well as the recalibration by the user's baselines. It
+is the iterated extended Kalman update (Jazwinski 1970, *Stochastic Processes and Filtering
+Theory*, section 8.3); nothing is drawn at random, so a result can be had again.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+ITERATIONS = 6
+"""Linearizations a measurement gets; the sums of time here settle within four."""
+LONGEST_STEP = 1.5
+"""Most that one linearization may move a logarithm, so that a wild start cannot overshoot."""
+SETTLED = 1e-6
+"""Change of every logarithm below which a further linearization changes nothing."""
+NUDGE = 1e-5
+"""Step of the differences, in the logarithm."""
+
+
+class Reader(Protocol):
+    """How a model looks up an unknown: its global part times that of one device or rig."""
+
+    def __call__(self, name: str, *, at: str = "") -> float:
+        """The unknown in its own unit."""
+        ...
+
+
+class Spread(Protocol):
+    """Where an unknown that is not yet held gets its first mean and spread."""
+
+    def __call__(self, name: str) -> tuple[float, float]:
+        """The mean of the logarithm and its standard deviation."""
+        ...
+
+
+class Beliefs:
+    """Unknowns with mean and covariance of their logarithms.
+
+    Args:
+        first: tells mean and spread of an unknown that is met for the first time. The part
+            at a device is asked for as ``name@device`` and has mean 0.
+    """
+
+    def __init__(self, first: Spread) -> None:
+        self._first = first
+        self._index: dict[str, int] = {}
+        self._mean: list[float] = []
+        self._covariance: list[list[float]] = []
+
+    def copy(self) -> Beliefs:
+        """The same beliefs, to be changed apart from these."""
+        other = Beliefs(self._first)
+        other._index = dict(self._index)
+        other._mean = list(self._mean)
+        other._covariance = [list(row) for row in self._covariance]
+        return other
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All unknowns met so far."""
+        return tuple(self._index)
+
+    def add(self, name: str, mean: float, spread: float) -> None:
+        """Hold an unknown with this mean and standard deviation of its logarithm.
+
+        One that is already held is left as it is.
+        """
+        if name in self._index:
+            return
+        self._index[name] = len(self._mean)
+        self._mean.append(mean)
+        for row in self._covariance:
+            row.append(0.0)
+        self._covariance.append([0.0] * len(self._mean))
+        self._covariance[-1][-1] = spread * spread
+
+    def drop(self, wanted: Callable[[str], bool]) -> None:
+        """Forget unknowns: what they taught about the others stays."""
+        kept = [name for name in self._index if not wanted(name)]
+        places = [self._index[name] for name in kept]
+        self._mean = [self._mean[i] for i in places]
+        self._covariance = [[self._covariance[i][j] for j in places] for i in places]
+        self._index = {name: i for i, name in enumerate(kept)}
+
+    def known(self, name: str) -> tuple[float, float]:
+        """Middle of an unknown in its own unit, and standard deviation of its logarithm."""
+        self._meet([name])
+        i = self._index[name]
+        return math.exp(self._mean[i]), math.sqrt(max(0.0, self._covariance[i][i]))
+
+    def condition(self, model: Callable[[Reader], float], observed: float, noise: float) -> None:
+        """Learn that `model`, which returns a logarithm, came out as `observed` ± `noise`."""
+        self._met_by(model)
+        start = list(self._mean)
+        at = list(start)
+        gain, spread = [0.0] * len(at), [0.0] * len(at)
+        for _ in range(ITERATIONS):
+            value, slope = self._linear(model, at)
+            spread = self._times(slope)
+            scale = sum(s * g for s, g in zip(spread, slope, strict=True)) + noise * noise
+            gain = [s / scale for s in spread]
+            moved = sum(g * (m - x) for g, m, x in zip(slope, start, at, strict=True))
+            surprise = observed - value - moved
+            goal = [m + k * surprise for m, k in zip(start, gain, strict=True)]
+            steps = [
+                max(-LONGEST_STEP, min(LONGEST_STEP, aim - x))
+                for x, aim in zip(at, goal, strict=True)
+            ]
+            at = [x + step for x, step in zip(at, steps, strict=True)]
+            if max(map(abs, steps), default=0.0) < SETTLED:
+                break
+        self._mean = at
+        for i, k in enumerate(gain):
+            if k:
+                row = self._covariance[i]
+                for j, s in enumerate(spread):
+                    row[j] -= k * s
+
+    def predict(self, model: Callable[[Reader], float]) -> tuple[float, float]:
+        """Mean and standard deviation of what `model` returns, to first order."""
+        self._met_by(model)
+        value, slope = self._linear(model, self._mean)
+        variance = sum(s * g for s, g in zip(self._times(slope), slope, strict=True))
+        return value, math.sqrt(max(0.0, variance))
+
+    def reader(self) -> Reader:
+        """Looks unknowns up at their middle."""
+        return self._reader(self._mean)
+
+    def _reader(self, at: list[float]) -> Reader:
+        def read(name: str, *, at_device: str = "") -> float:
+            value = at[self._index[name]]
+            if at_device:
+                value += at[self._index[f"{name}@{at_device}"]]
+            return math.exp(value)
+
+        def reader(name: str, *, at: str = "") -> float:
+            return read(name, at_device=at)
+
+        return reader
+
+    def _met_by(self, model: Callable[[Reader], float]) -> list[str]:
+        """Let the model run once to see what it looks up, and hold all of it."""
+        met: dict[str, None] = {}
+
+        def probe(name: str, *, at: str = "") -> float:
+            keys = [name, f"{name}@{at}"] if at else [name]
+            self._meet(keys)
+            met.update(dict.fromkeys(keys))
+            return self._reader(self._mean)(name, at=at)
+
+        model(probe)
+        self._used = [self._index[name] for name in met]
+        return list(met)
+
+    def _meet(self, names: Iterable[str]) -> None:
+        for name in names:
+            if name not in self._index:
+                self.add(name, *self._first(name))
+
+    def _linear(
+        self, model: Callable[[Reader], float], at: list[float]
+    ) -> tuple[float, list[float]]:
+        """The model's value at a place, and its slope by every unknown it looks up."""
+        reader = self._reader(at)
+        slope = [0.0] * len(at)
+        value = model(reader)
+        for i in self._used:
+            middle = at[i]
+            at[i] = middle + NUDGE
+            slope[i] = (model(reader) - value) / NUDGE
+            at[i] = middle
+        return value, slope
+
+    def _times(self, slope: list[float]) -> list[float]:
+        """Covariance × slope."""
+        used = [(i, slope[i]) for i in self._used if slope[i]]
+        return [sum(row[i] * g for i, g in used) for row in self._covariance]

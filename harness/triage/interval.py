@@ -1,0 +1,84 @@
+"""A positive quantity with its 80 % interval, and what arithmetic does to it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+Z80 = 1.2815515655446004
+"""Standard deviations from the middle to either end of a normal distribution's central 80 %."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A value and the ends between which it lies in 8 of 10 cases, all in one unit.
+
+    Raises:
+        ValueError: the ends do not enclose the value, or something is no finite number.
+    """
+
+    low: float
+    value: float
+    high: float
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(x) for x in (self.low, self.value, self.high)):
+            raise ValueError(f"{self.low}, {self.value}, {self.high} are not all finite")
+        if not self.low <= self.value <= self.high:
+            raise ValueError(f"the interval {self.low} to {self.high} leaves out {self.value}")
+
+    @classmethod
+    def exact(cls, value: float) -> Interval:
+        """A value that is not in doubt."""
+        return cls(low=value, value=value, high=value)
+
+    @classmethod
+    def around(cls, value: float, half_width: float) -> Interval:
+        """A positive value whose upper end is `half_width` above it.
+
+        The lower end lies as far below as a ratio: low = value² / high. So it never reaches
+        zero, and both ends move outward when either argument grows.
+        """
+        if value < 0 or half_width < 0:
+            raise ValueError("a positive quantity has no negative value or width")
+        high = value + half_width
+        return cls(low=value * value / high if high else 0.0, value=value, high=high)
+
+    @classmethod
+    def of_log(cls, log_value: float, log_half_width: float) -> Interval:
+        """exp(log value ± half width): the interval of a ratio."""
+        return cls(
+            low=math.exp(log_value - log_half_width),
+            value=math.exp(log_value),
+            high=math.exp(log_value + log_half_width),
+        )
+
+    @property
+    def width(self) -> float:
+        """From low to high, in the unit of the value."""
+        return self.high - self.low
+
+    def plus(self, other: Interval) -> Interval:
+        """The sum of two independent quantities; never narrower than either of them."""
+        value = self.value + other.value
+        return Interval(
+            low=value - math.hypot(self.value - self.low, other.value - other.low),
+            value=value,
+            high=value + math.hypot(self.high - self.value, other.high - other.value),
+        )
+
+    def times(self, factor: float) -> Interval:
+        """In another unit: every number times a positive factor."""
+        if factor <= 0:
+            raise ValueError("a unit is a positive factor")
+        return Interval(low=self.low * factor, value=self.value * factor, high=self.high * factor)
+
+    def inverse(self) -> Interval:
+        """1/x: seconds a token become tokens a second.
+
+        Raises:
+            ValueError: the interval reaches down to zero.
+        """
+        if self.low <= 0:
+            raise ValueError("what may be zero has no inverse")
+        return Interval(low=1 / self.high, value=1 / self.value, high=1 / self.low)

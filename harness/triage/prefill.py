@@ -1,0 +1,77 @@
+"""Reading a prompt, in its three regimes.
+
+A prompt is computed in batches of `ubatch` tokens and reads every weight once a batch, so
+what decode gains from a split says nothing about it. Where the weights of a slow pool are:
+
+- *computed in place*: the slow pool's arithmetic decides;
+- *uploaded a batch at a time* to the fast device (llama.cpp's op-offload): bytes over the link
+  once a batch, plus the fast device's arithmetic;
+- *resident* on the device that computes: arithmetic alone.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import StrEnum
+
+
+class Regime(StrEnum):
+    """Who computes the weights that do not live on the fast device."""
+
+    RESIDENT = "resident"
+    UPLOADED = "uploaded per batch"
+    IN_PLACE = "computed in place"
+
+
+class Runtime(StrEnum):
+    """Whose rules decide when uploading starts."""
+
+    LLAMA_CPP = "llama.cpp"
+    IK_LLAMA = "ik_llama.cpp"
+
+
+def resident_ms(prompt_tokens: int, ms_per_token: float) -> float:
+    """Milliseconds for a prompt where every weight is resident: tokens × ms a token."""
+    return prompt_tokens * ms_per_token
+
+
+def uploaded_ms(
+    prompt_tokens: int, ubatch: int, upload_gb: float, link_gb_s: float, ms_per_token: float
+) -> float:
+    """Milliseconds where `upload_gb` crosses the link once a batch.
+
+    ⌈tokens / ubatch⌉ × GB / (GB/s) × 1e3 + tokens × ms a token. A measured case: 17.5 s and
+    1.75 ms a token say 53.0 tok/s at 1024 tokens where 52.75 were measured
+    (https://github.com/ikawrakow/ik_llama.cpp/pull/520).
+    """
+    if link_gb_s <= 0 or ubatch < 1:
+        raise ValueError(f"a link of {link_gb_s} GB/s and a batch of {ubatch} cannot be")
+    batches = math.ceil(prompt_tokens / ubatch)
+    return batches * upload_gb / link_gb_s * 1e3 + prompt_tokens * ms_per_token
+
+
+def in_place_ms(
+    prompt_tokens: int, fast_share: float, fast_ms_per_token: float, slow_ms_per_token: float
+) -> float:
+    """Milliseconds where each pool computes its share of the weights, one after the other."""
+    if not 0 <= fast_share <= 1:
+        raise ValueError(f"a share of {fast_share} cannot be")
+    mean = fast_share * fast_ms_per_token + (1 - fast_share) * slow_ms_per_token
+    return prompt_tokens * mean
+
+
+def upload_starts_at(runtime: Runtime, experts: int, used: int) -> int:
+    """Rows of a batch from which a runtime uploads experts rather than computing in place.
+
+    32 in llama.cpp, 32 × experts / used in ik_llama.cpp (its pull request 520); both as of
+    June 2025.
+    """
+    if runtime is Runtime.IK_LLAMA and experts and used:
+        return math.ceil(32 * experts / used)
+    return 32
+
+
+def break_even_ubatch(upload_ms: float, slow_ms_per_token: float, fast_ms_per_token: float) -> int:
+    """Rows of a batch from which uploading is faster than computing in place; 0: never."""
+    gained = slow_ms_per_token - fast_ms_per_token
+    return math.ceil(upload_ms / gained) if gained > 0 else 0

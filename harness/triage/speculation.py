@@ -1,0 +1,121 @@
+"""What a round of speculation costs, in steps of the target alone, and when it pays.
+
+speed-up = E / (K r + V(K + 1)): E tokens are committed for K draft steps of r each and one
+verification of K + 1 rows. The published formula (Leviathan et al. 2023,
+https://arxiv.org/abs/2211.17192) has V = 1; measured, a row more costs β = 0.05 to 0.8.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from harness.triage.acceptance import from_p, to_p
+
+KERNEL_ROWS = 8
+"""Rows up to which llama.cpp multiplies with its matrix-vector kernels (MMVQ_MAX_BATCH_SIZE,
+ggml-cuda; Metal switches at the same count). Beyond, a matrix-matrix kernel makes more rows
+nearly free until compute is full."""
+
+
+def unique_experts(experts: int, used: int, rows: int) -> float:
+    """Experts of a layer that `rows` tokens touch together: E (1 − (1 − k/E)^T).
+
+    An upper bound: it takes routing as independent, and real routing is heavy-tailed
+    (MoE-Spec, https://arxiv.org/abs/2602.16052).
+    """
+    if not 0 < used <= experts or rows < 0:
+        raise ValueError(f"{used} of {experts} experts for {rows} rows cannot be")
+    return float(experts * (1 - (1 - used / experts) ** rows))
+
+
+def expert_growth(experts: int, used: int, rows: int) -> float:
+    """How many times the expert bytes of one row `rows` rows read: U(T) / k."""
+    return unique_experts(experts, used, rows) / used
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verify:
+    """What decides the cost of a batch of T rows.
+
+    Where V(T) was measured on this placement, that is used and nothing else.
+    """
+
+    beta: float
+    """Marginal cost of one more row against a step of one row, for what is read once a batch."""
+    kernel_rows: int | None = KERNEL_ROWS
+    """Rows after which more of them cost nothing more; None: they always cost."""
+    expert_share: float = 0.0
+    """Share of a step's time that goes into reading routed experts."""
+    experts: int = 0
+    used: int = 0
+    eta: float = 1.0
+    """Growth of the touched experts against that of independent routing."""
+    measured: Mapping[int, float] = field(default_factory=dict)
+    """V by rows, V(1) = 1."""
+
+    def cost(self, rows: int) -> float:
+        """V(T): time of a step of `rows` rows in steps of one row."""
+        if rows < 1:
+            raise ValueError(f"a step of {rows} rows cannot be")
+        if self.measured:
+            return _interpolated({1: 1.0, **self.measured}, rows)
+        counted = rows if self.kernel_rows is None else min(rows, self.kernel_rows)
+        once = 1 + self.beta * (counted - 1)
+        if not self.expert_share:
+            return once
+        grown = 1 + self.eta * (expert_growth(self.experts, self.used, rows) - 1)
+        return (1 - self.expert_share) * once + self.expert_share * grown
+
+
+def _interpolated(known: Mapping[int, float], rows: int) -> float:
+    """Straight lines between measured batch sizes; beyond the last, the last slope."""
+    if rows in known:
+        return known[rows]
+    sizes = sorted(known)
+    if len(sizes) == 1:
+        raise ValueError("V(1) = 1 alone says nothing of larger batches")
+    above = next((size for size in sizes if size > rows), sizes[-1])
+    below = sizes[sizes.index(above) - 1]
+    slope = (known[above] - known[below]) / (above - below)
+    return known[below] + slope * (rows - below)
+
+
+def round_cost(window: int, draft_cost: float, verify: float) -> float:
+    """Steps of the target that a round takes: K r + V."""
+    return window * draft_cost + verify
+
+
+def linear_round_cost(window: int, draft_cost: float, beta: float) -> float:
+    """The same where every row costs β: 1 + K (r + β)."""
+    return round_cost(window, draft_cost, 1 + window * beta)
+
+
+def speedup(tokens_per_round: float, cost: float) -> float:
+    """Decode speed against the target alone: E / cost."""
+    return tokens_per_round / cost
+
+
+def implied_beta(window: int, draft_cost: float, cost: float) -> float:
+    """The β that a measured round cost implies: (cost − 1) / K − r."""
+    return (cost - 1) / window - draft_cost
+
+
+def break_even_p(window: int, draft_cost: float, beta: float = 0.0) -> float | None:
+    """Conditional acceptance at which speculation is as fast as none; None: it never is.
+
+    Solves (1 − p^(K+1)) / (1 − p) = 1 + K (r + β) for p. With β 0 and K 3: 0.607 at r 0.4.
+    """
+    return break_even_p_at(window, linear_round_cost(window, draft_cost, beta))
+
+
+def break_even_p_at(window: int, cost: float, *, incumbent_speedup: float = 1.0) -> float | None:
+    """Conditional acceptance at which a round of this cost equals an incumbent's speed-up.
+
+    An incumbent that drafts with its own head is beaten only at a higher p than one that
+    does not draft at all. None: even p = 1 does not suffice.
+    """
+    wanted = cost * incumbent_speedup
+    if wanted > from_p(window, 1.0):
+        return None
+    return to_p(window, max(1.0, wanted))

@@ -1,0 +1,268 @@
+"""The time of a token of a placement: the terms of `terms`, with the unknowns filled in."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from harness.triage import terms
+from harness.triage.placement import DraftKind
+from harness.triage.rigfile import DeviceClass
+from harness.triage.speculation import KERNEL_ROWS, Verify
+from harness.triage.terms import Term, TermKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.triage.beliefs import Reader
+    from harness.triage.placement import Device, Drafting, Placement, Read
+
+COPY_SHARE = 0.85
+"""What a copy test reaches of the data sheet: 1541 of 1792 on an RTX 5090
+(https://github.com/ikawrakow/ik_llama.cpp/issues/629), 212 of 256 on a Strix Halo."""
+STEP = "step"
+"""Unknown that stands for the whole step of a placement whose reads are not told, ms."""
+CPUS = (DeviceClass.DESKTOP_CPU, DeviceClass.SERVER_CPU)
+
+
+def token_terms(placement: Placement, read: Reader) -> tuple[Term, ...]:
+    """Where the time of one token goes, ms a token.
+
+    Args:
+        placement: what is read where.
+        read: the unknowns; `priors` tells their names and units.
+    """
+    step = step_terms(placement, read)
+    if placement.drafting is None:
+        return step
+    return _drafted(placement, placement.drafting, step, read)
+
+
+def step_terms(placement: Placement, read: Reader) -> tuple[Term, ...]:
+    """The same of a step of the target alone, without drafting."""
+    if not placement.reads:
+        return (Term(kind=TermKind.WEIGHTS, where="", amount=read(STEP), because="a whole step"),)
+    by_device = {
+        device.id: _device_terms(placement, device, read)
+        for device in placement.devices
+        if any(r.device == device.id for r in placement.reads)
+    }
+    if placement.parallel:
+        slowest = max(by_device.values(), key=terms.total, default=())
+        return (*slowest, *_waiting(placement, read))
+    return (*(t for listed in by_device.values() for t in listed), *_waiting(placement, read))
+
+
+def log_ms(placement: Placement, read: Reader) -> float:
+    """The logarithm of the milliseconds a token takes."""
+    return math.log(terms.total(token_terms(placement, read)))
+
+
+def weight_gb_s(device: Device, part: Read, read: Reader) -> float:
+    """Effective GB/s of a device on such weights, and so on such a type of weights."""
+    if device.relative:
+        return read("rate", at=device.id)
+    work = "moe" if part.experts else "dense"
+    own = read("device:" + device.device_class.value, at=device.id)
+    if work in device.effective_gb_s:
+        return device.effective_gb_s[work] * own
+    share = read(f"weights:{device.device_class.value}:{work}", at="rig")
+    return nominal_gb_s(device, read) * share * own * _type_share(device, part, read)
+
+
+def nominal_gb_s(device: Device, read: Reader) -> float:
+    """GB/s by the data sheet, from a copy test where there is one, else that of the class."""
+    if device.copy_gb_s is not None:
+        return device.copy_gb_s / COPY_SHARE
+    if device.nominal_gb_s is not None:
+        return device.nominal_gb_s
+    return read("nominal:" + device.device_class.value, at=device.id)
+
+
+def _device_terms(placement: Placement, device: Device, read: Reader) -> Sequence[Term]:
+    found = []
+    for part in placement.reads:
+        if part.device != device.id:
+            continue
+        if part.gb:
+            rate = weight_gb_s(device, part, read)
+            found.append(
+                Term(
+                    kind=TermKind.WEIGHTS,
+                    where=device.id,
+                    amount=terms.read_ms(part.gb, rate),
+                    because=f"{part.gb:.2f} GB{' of experts' * part.experts} at {rate:.0f} GB/s",
+                )
+            )
+        if part.kv_gb:
+            nominal = nominal_gb_s(device, read)
+            share = read("kv", at=device.id)
+            found.append(
+                Term(
+                    kind=TermKind.KV,
+                    where=device.id,
+                    amount=terms.kv_ms(part.kv_gb, nominal, share),
+                    because=f"{part.kv_gb:.2f} GB at {share:.2f} of {nominal:.0f} GB/s",
+                )
+            )
+    return found
+
+
+def _type_share(device: Device, part: Read, read: Reader) -> float:
+    """What such a type of weights reaches of the others, on a CPU."""
+    name = (part.quantization or "").upper()
+    if device.device_class not in CPUS:
+        return 1.0
+    if name.endswith("_KT"):
+        return read("quant:trellis", at=device.id)
+    return read("quant:nonlinear", at=device.id) if name.startswith("IQ") else 1.0
+
+
+def _waiting(placement: Placement, read: Reader) -> list[Term]:
+    """Sync, link and per-layer terms: what is not reading."""
+    found = []
+    if placement.splits:
+        cost = read("split", at="rig")
+        found.append(_sync(placement.splits, cost, "graph splits"))
+    if placement.staged_splits:
+        found.append(_sync(placement.staged_splits, _latency_us(placement, read), "staged copies"))
+    if placement.all_reduces:
+        cost = (
+            2 * read("latency:peer", at="rig")
+            if placement.peer
+            else read("all_reduce:" + placement.all_reduce_rule, at="rig")
+        )
+        if placement.pair_latency_us is not None and not placement.peer:
+            cost = 2 * placement.pair_latency_us * read("staged", at="rig")
+        found.append(_sync(placement.all_reduces, cost, "all-reduces"))
+    if placement.messages:
+        cost = read("rpc", at="rig") + placement.round_trip_us
+        found.append(_sync(placement.messages, cost, "messages"))
+    if placement.link_bytes and placement.link_gb_s:
+        us = terms.wire_us(placement.link_bytes, placement.link_gb_s)
+        why = f"{placement.link_bytes / 1024:.0f} KiB at {placement.link_gb_s:.2f} GB/s"
+        found.append(Term(kind=TermKind.LINK, where="", amount=us / 1e3, because=why))
+    if placement.overheads and placement.shape.layers:
+        found.extend(_per_layer(placement, read))
+    return found
+
+
+def _per_layer(placement: Placement, read: Reader) -> list[Term]:
+    """What a layer costs beside reading, more where its experts are on a CPU."""
+    layers = placement.shape.layers
+    counted = [(float(layers), "layer:moe" if placement.shape.mixture else "layer:dense")]
+    experts = [part for part in placement.reads if part.experts]
+    on_cpu = sum(part.gb for part in experts if placement.device(part.device).device_class in CPUS)
+    if on_cpu:
+        counted.append((layers * on_cpu / sum(p.gb for p in experts), "layer:cpu_experts"))
+    found = []
+    for count, name in counted:
+        cost = read(name, at="rig")
+        why = f"{count:.0f} layers{' with experts on a CPU' * ('cpu' in name)} at {cost:.0f} µs"
+        amount = terms.sync_ms(count, cost)
+        found.append(Term(kind=TermKind.LAYERS, where="", amount=amount, because=why))
+    return found
+
+
+def _latency_us(placement: Placement, read: Reader) -> float:
+    if placement.peer:
+        return read("latency:peer", at="rig")
+    if placement.pair_latency_us is not None:
+        return placement.pair_latency_us * read("staged", at="rig")
+    return read("latency:staged", at="rig") * read("staged", at="rig")
+
+
+def _sync(count: float, cost_us: float, noun: str) -> Term:
+    return Term(
+        kind=TermKind.SYNC,
+        where="",
+        amount=terms.sync_ms(count, cost_us),
+        because=f"{count:.0f} {noun} at {cost_us:.0f} µs",
+    )
+
+
+def _drafted(
+    placement: Placement, drafting: Drafting, step: tuple[Term, ...], read: Reader
+) -> tuple[Term, ...]:
+    """Time a committed token: (K r + V) steps over E tokens, plus what a round costs beside."""
+    step_ms = terms.total(step)
+    # The unknown has a spread of 3 %; a point that says more is that much more unsure.
+    doubt = drafting.tokens_doubt / 0.03
+    committed = drafting.tokens_per_round * read("drafting:tokens") ** doubt
+    drafts = 1 if drafting.kind is DraftKind.BLOCK else drafting.window
+    draft_cost = drafts * _draft_cost(drafting, read)
+    verify = verify_cost(placement, drafting, step, read)
+    found = [
+        Term(
+            kind=TermKind.DRAFT,
+            where="",
+            amount=step_ms * draft_cost / committed,
+            because=f"{draft_cost:.2f} steps a round of {committed:.2f} tokens",
+        ),
+        Term(
+            kind=TermKind.VERIFY,
+            where="",
+            amount=step_ms * verify / committed,
+            because=f"{verify:.2f} steps of {step_ms:.1f} ms a round of {committed:.2f} tokens",
+        ),
+    ]
+    if drafting.round_ms:
+        amount = drafting.round_ms / committed
+        found.append(Term(kind=TermKind.LINK, where="", amount=amount, because="a round trip"))
+    return tuple(found)
+
+
+def _draft_cost(drafting: Drafting, read: Reader) -> float:
+    if drafting.draft_cost is not None:
+        return drafting.draft_cost * read("drafting:draft")
+    return read("draft:" + drafting.kind.value, at="rig")
+
+
+def verify_cost(
+    placement: Placement, drafting: Drafting, step: tuple[Term, ...], read: Reader
+) -> float:
+    """V(K + 1) of a placement: measured where it was, else by class of device and model."""
+    rows = drafting.rows or drafting.window + 1
+    if drafting.verify:
+        measured = Verify(beta=0.0, measured=drafting.verify).cost(rows)
+        return 1 + (measured - 1) * read("drafting:verify")
+    where = _place(placement)
+    mixture = placement.shape.mixture
+    beta = (
+        drafting.beta * read("drafting:beta")
+        if drafting.beta is not None
+        else read(f"beta:{where}:{'moe' if mixture else 'dense'}", at="rig")
+    )
+    share = _expert_share(placement, step, read) if mixture else 0.0
+    return Verify(
+        beta=beta,
+        kernel_rows=None if where == "cpu" else KERNEL_ROWS,
+        expert_share=share,
+        experts=placement.shape.experts,
+        used=placement.shape.used,
+        eta=read("eta", at="rig") if mixture else 1.0,
+    ).cost(rows)
+
+
+def _place(placement: Placement) -> str:
+    """Whose kernels verify, by the device that reads most: ``gpu``, ``apple`` or ``cpu``."""
+    device_class = placement.main_class
+    if placement.reads:
+        most = max(placement.reads, key=lambda r: 0.0 if r.experts else r.gb)
+        device_class = placement.device(most.device).device_class
+    if device_class in CPUS:
+        return "cpu"
+    return "apple" if device_class is DeviceClass.APPLE else "gpu"
+
+
+def _expert_share(placement: Placement, step: tuple[Term, ...], read: Reader) -> float:
+    """Share of a step that reads routed experts: from the reads, else by where experts are."""
+    if not placement.reads:
+        kind = "cpu" if placement.experts_on_cpu else "gpu"
+        return min(0.95, read("expert_time:" + kind, at="rig"))
+    spent = sum(
+        terms.read_ms(part.gb, weight_gb_s(placement.device(part.device), part, read))
+        for part in placement.reads
+        if part.experts and part.gb
+    )
+    return min(0.95, spent / terms.total(step))
