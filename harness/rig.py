@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import platform
 import re
@@ -44,7 +45,7 @@ def rig(survey: Survey) -> Rig:
 def model_files(flags: Sequence[str]) -> tuple[ModelFile, ...]:
     """Every file or folder that a flag's value names, with what tells it from another one."""
     found = []
-    for flag, value in zip(flags, flags[1:], strict=False):
+    for flag, value in itertools.pairwise(flags):
         if not flag.startswith("-"):
             continue
         with suppress(OSError, ValueError):  # a value need not be a path at all

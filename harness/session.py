@@ -4,31 +4,29 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from harness.conclude import judge
 from harness.effect import effects, worst
-from harness.engines.base import Asked
+from harness.engines.base import Asked, Binaries, Engine, Survey
 from harness.errors import HeteroTestError
 from harness.followups import next_cell, wedged
+from harness.interrupt import Interrupt
 from harness.launch import launch
-from harness.model import Run
+from harness.model import Judgment, Run
 from harness.outcome import Limits, Request, StopReason
-from harness.record import Ending
+from harness.record import Ending, Record
 from harness.state import state_of
-from harness.store import add, write, writing
+from harness.store import Store, add, write, writing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
-    from harness.engines.base import Binaries, Engine, Reading, Survey
-    from harness.interrupt import Interrupt
-    from harness.model import Cell, Judgment, Probe
+    from harness.engines.base import Reading
+    from harness.model import Cell, Probe
     from harness.outcome import Outcome
-    from harness.record import Record
-    from harness.store import Store
 
 LONGEST_RENDER_SHARE = 5
 """The report is rendered again once this many times its own cost has passed since the last."""

@@ -78,8 +78,8 @@ class Store:
         finally:
             os.close(handle)
 
-    def refuse_used(self) -> None:
-        """Refuse a directory that holds anything.
+    def refuse_used(self, *, besides: str | None = None) -> None:
+        """Refuse a directory that holds anything, ``besides`` one folder.
 
         Raises:
             UsageError: it is not empty, or is no directory.
@@ -87,10 +87,10 @@ class Store:
         if self.root.exists() and not self.root.is_dir():
             raise UsageError(f"--out {self.root}: it is not a folder")
         held = [e.name for e in self.root.iterdir()] if self.root.is_dir() else []
-        if [name for name in held if name != ".lock"]:
+        if [name for name in held if name not in {".lock", besides}]:
             raise UsageError(
                 f"--out {self.root}: the folder is not empty",
-                hint="nothing in it was touched; choose another folder, or go on there with --resume",
+                hint="nothing in it was touched; choose another, or go on there with --resume",
             )
 
     def begin(self, manifest: Manifest) -> Record:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -11,15 +10,19 @@ from pydantic import TypeAdapter, ValidationError
 from harness.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
     from pathlib import Path
 
 T = TypeVar("T")
 
 
-@cache
-def _adapter(kind: Hashable) -> TypeAdapter[Any]:
-    return TypeAdapter(kind)
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    """Building one takes longer than using it a hundred times."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
 
 
 def to_data(value: object) -> dict[str, Any]:

@@ -1,0 +1,29 @@
+"""A judged record to the exit code that a CI job gates on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.errors import ExitCode
+from harness.model import Conclusion
+from harness.record import Ending
+
+if TYPE_CHECKING:
+    from harness.model import Judgment
+    from harness.record import Record
+
+ENDINGS = {
+    Ending.INTERRUPTED: ExitCode.INTERRUPTED,
+    Ending.TOTAL_TIMEOUT: ExitCode.TOTAL_TIMEOUT,
+    Ending.BROKEN: ExitCode.COULD_NOT_FINISH,
+}
+CONCLUSIONS = {
+    Conclusion.PASS: ExitCode.PASS,
+    Conclusion.FAIL: ExitCode.FAIL,
+    Conclusion.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
+}
+
+
+def exit_code(record: Record, judgment: Judgment) -> ExitCode:
+    """How an early end, else the conclusion, is told to the caller."""
+    return ENDINGS.get(record.ending, CONCLUSIONS[judgment.conclusion])

@@ -1,0 +1,247 @@
+"""Everything before the first launch: matrix, engine, devices, prompts, plan, manifest."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from harness import masks, plan, probe, rig
+from harness.cli import version
+from harness.engines import ENGINES, engine
+from harness.engines.base import Binaries, Engine, Survey
+from harness.errors import EngineNotFoundError, UsageError
+from harness.matrix import Matrix, find, shipped
+from harness.record import EngineFacts, Limits, Manifest, Pinned
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from harness.model import Probe
+
+DEFAULT_TOKENS = 95
+DEFAULT_SEED = 7
+PROBE_ENV = "HETERO_TEST_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A matrix that can be launched."""
+
+    manifest: Manifest
+    engine: Engine
+    binaries: Binaries
+    survey: Survey
+    matrix: Matrix
+
+
+def prepare(args: argparse.Namespace) -> Ready:
+    """Turn parsed options into a plan; nothing is launched but the engine's own questions.
+
+    Raises:
+        UsageError: an option, flag or file is wrong.
+        NothingToCompareError: something is missing; see the message.
+    """
+    matrix = find(args.matrix)
+    flags: tuple[str, ...] = args.engine_flags
+    plan.refuse_owned(flags, matrix)
+    family = engine(matrix.engine)
+    binaries = _find(family, args.build_dir)
+    survey = family.survey(
+        binaries,
+        flags,
+        devices=args.devices,
+        kinds=dict(args.device_kind),
+        fast=args.fast_device,
+    )
+    variants = plan.plan_variants(
+        matrix,
+        plan.expand(matrix, survey, family, flags),
+        survey,
+        drafter=family.has_drafter(flags),
+        experts=family.has_experts(flags),
+        only=args.only,
+        skip=args.skip,
+    )
+    plan.require_something(variants, family)
+    manifest = Manifest(
+        harness=version(),
+        argv=("hetero-test", *args.own_argv),
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        engine=_engine_facts(family, binaries, survey),
+        matrix=matrix.facts,
+        model_flags=flags,
+        model=rig.model_files(flags),
+        env=masks.set_already((name for name, _ in matrix.on_device), os.environ),
+        rig=rig.rig(survey),
+        probes=probes(args, family, flags),
+        variants=variants,
+        repeats=args.repeats,
+        warmup=_warmup(args),
+        limits=Limits(run_s=args.timeout, idle_s=args.idle_timeout, total_s=args.total_timeout),
+        pinned=pinned(matrix, survey, asked=args.pinned),
+        on_device=matrix.on_device,
+        owns=matrix.owns,
+        strict=args.strict,
+        redact=not args.no_redact,
+        mark=f"hetero-test-{uuid.uuid4().hex}",
+    )
+    warnings = _warnings(manifest, matrix)
+    return Ready(
+        manifest=replace(manifest, warnings=warnings, secrets=_secrets(args, manifest)),
+        engine=family,
+        binaries=binaries,
+        survey=survey,
+        matrix=matrix,
+    )
+
+
+def _find(family: Engine, build_dir: Path) -> Binaries:
+    """The engine's binaries; a folder of another engine is answered with its name."""
+    if not build_dir.is_dir():
+        raise EngineNotFoundError(
+            f"--build-dir {build_dir}: there is no such folder",
+            hint="give the folder in which the engine was built",
+        )
+    try:
+        return family.find(build_dir)
+    except EngineNotFoundError as error:
+        others = [name for name in shipped() if name != family.name and _holds(name, build_dir)]
+        if not others:
+            raise
+        raise EngineNotFoundError(
+            error.what, hint=f"this folder holds another engine: give --matrix {others[0]}"
+        ) from error
+
+
+def _holds(name: str, build_dir: Path) -> bool:
+    if name not in ENGINES:
+        return False
+    try:
+        engine(name).find(build_dir)
+    except (EngineNotFoundError, ImportError):
+        return False
+    return True
+
+
+def _engine_facts(family: Engine, binaries: Binaries, survey: Survey) -> EngineFacts:
+    try:
+        digest = rig.file_sha256(binaries.engine)
+        size = binaries.engine.stat().st_size
+    except OSError as error:
+        raise EngineNotFoundError(f"{binaries.engine}: cannot be read: {error.strerror}") from error
+    return EngineFacts(
+        name=family.name,
+        path=str(binaries.engine),
+        sha256=digest,
+        size_bytes=size,
+        version=survey.version,
+        build_dir=str(binaries.build_dir.absolute()),
+    )
+
+
+def probes(args: argparse.Namespace, family: Engine, flags: Sequence[str]) -> tuple[Probe, ...]:
+    """The prompts: files of the user's, or one from the generator.
+
+    Raises:
+        UsageError: a file is wrong, or an id lies outside the model's vocabulary.
+    """
+    vocabulary = family.vocabulary(flags)
+    if args.tokens_file:
+        made = [_from_file(path, args) for path in args.tokens_file]
+        if len({p.name for p in made}) < len(made):
+            raise UsageError("--tokens-file: two of the files have the same name")
+    else:
+        made = [
+            probe.generated(
+                count=_setting(args.tokens, "TOKENS", DEFAULT_TOKENS),
+                seed=_setting(args.seed, "SEED", DEFAULT_SEED),
+                vocab=_setting(args.vocab, "VOCAB", vocabulary or family.probe_vocabulary),
+                max_new=args.max_new,
+            )
+        ]
+    for each in made:
+        if vocabulary is not None and (high := max(each.ids)) >= vocabulary:
+            raise UsageError(
+                f"probe {each.name}: the id {high} is outside the model's vocabulary "
+                f"of {vocabulary}",
+                hint="draw from the model's own with --vocab, or give --tokens-file",
+            )
+    return tuple(made)
+
+
+def _from_file(path: Path, args: argparse.Namespace) -> Probe:
+    name = "default"
+    if len(args.tokens_file) > 1:
+        name = "".join(c if c.isalnum() or c in "._-" else "-" for c in path.stem) or "file"
+    return probe.from_file(path, max_new=args.max_new, name=name)
+
+
+def _setting(given: int | None, name: str, default: int) -> int:
+    """An option, else the environment, else the default."""
+    if given is not None:
+        return given
+    text = os.environ.get(PROBE_ENV + name)
+    if text is None or not text.strip():
+        return default
+    if not (text.isascii() and text.isdigit()):
+        raise UsageError(f"${PROBE_ENV}{name}: {text!r} is not a whole number")
+    return int(text)
+
+
+def _warmup(args: argparse.Namespace) -> int:
+    from harness.run_command import MANY_REPEATS
+
+    if args.warmup is not None:
+        return int(args.warmup)
+    return 1 if args.repeats >= MANY_REPEATS else 0
+
+
+def pinned(matrix: Matrix, survey: Survey, *, asked: bool) -> Pinned:
+    """The matrix's recipe, without what this engine's help does not know.
+
+    Raises:
+        UsageError: it was asked for, and the matrix has none.
+    """
+    if asked and not (matrix.pinned_flags or matrix.pinned_env):
+        raise UsageError(f"--pinned: the matrix {matrix.facts.name} has no pinned recipe")
+    keep: list[str] = []
+    left_out: list[str] = []
+    dropping = False
+    for word in matrix.pinned_flags:
+        if word.startswith("-") and not word[1:2].isdigit():
+            dropping = survey.known_flags is not None and word not in survey.known_flags
+            if dropping:
+                left_out.append(word)
+        if not dropping:
+            keep.append(word)
+    return Pinned(flags=tuple(keep), env=matrix.pinned_env, asked=asked, left_out=tuple(left_out))
+
+
+def _warnings(manifest: Manifest, matrix: Matrix) -> tuple[str, ...]:
+    found = []
+    if matrix.note:
+        found.append(f"matrix {matrix.facts.name}: {matrix.note}")
+    if manifest.pinned.asked and manifest.pinned.left_out:
+        found.append(
+            "the pinned recipe is not complete: this engine does not know "
+            + ", ".join(manifest.pinned.left_out)
+        )
+    return tuple(found)
+
+
+def _secrets(args: argparse.Namespace, manifest: Manifest) -> tuple[tuple[str, str], ...]:
+    from harness.publish import host_secrets
+    from harness.run_command import default_out
+
+    return host_secrets(
+        argv=manifest.argv,
+        model_flags=manifest.model_flags,
+        env=manifest.env,
+        build_dir=args.build_dir,
+        out=args.out or default_out(),
+    )

@@ -1,0 +1,74 @@
+"""Finds report builders by name, so that the road never depends on what renders its end.
+
+A builder is a module of ``harness.reports`` with
+``build(record, judgment, *, redactor) -> str``.
+"""
+
+from __future__ import annotations
+
+import getpass
+import socket
+from contextlib import suppress
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, cast
+
+from harness.redact import Redactor, secrets_of
+
+if TYPE_CHECKING:
+    from harness.model import Judgment
+    from harness.record import Record
+
+FORMATS = {"md": "markdown", "json": "run_json", "html": "html", "junit": "junit"}
+"""Format names of the command line to builder modules."""
+
+
+class Builder(Protocol):
+    """What each module of ``harness.reports`` offers."""
+
+    def build(self, record: Record, judgment: Judgment, *, redactor: Redactor) -> str:
+        """The whole text of one format."""
+
+
+def build(name: str, record: Record, judgment: Judgment, *, out: Path, redact: bool) -> str:
+    """Render a judged record with the builder of that name."""
+    builder = cast("Builder", import_module(f"harness.reports.{name}"))
+    return builder.build(record, judgment, redactor=redactor_for(record, out, redact=redact))
+
+
+def redactor_for(record: Record, out: Path, *, redact: bool) -> Redactor:
+    """What must not be published of this record, where it was made."""
+    if not redact:
+        return Redactor.off()
+    return Redactor(pairs=(*record.manifest.secrets, *_here(out)))
+
+
+def _here(out: Path) -> tuple[tuple[str, str], ...]:
+    """The run directory may have moved since."""
+    return ((str(out.absolute()), "<out>"), (str(out.resolve()), "<out>"))
+
+
+def host_secrets(
+    *,
+    argv: tuple[str, ...],
+    model_flags: tuple[str, ...],
+    env: tuple[tuple[str, str], ...],
+    build_dir: Path,
+    out: Path,
+) -> tuple[tuple[str, str], ...]:
+    """Texts of this machine and this command that are replaced before publishing."""
+    user = host = ""
+    with suppress(OSError, KeyError):
+        user = getpass.getuser()
+    with suppress(OSError):
+        host = socket.gethostname()
+    return secrets_of(
+        argv=argv,
+        model_flags=model_flags,
+        env=env,
+        build_dir=str(build_dir.absolute()),
+        out_dir=str(out.absolute()),
+        home=str(Path.home()),
+        user=user,
+        host=host,
+    )
