@@ -21,6 +21,8 @@ KEEP_BYTES = 1 << 16
 """A line up to this length is always kept whole."""
 BLOCK_BYTES = 1 << 18
 _AROUND_BYTES = 300
+_MOST_INDENTED = 8
+_BLANKS = (b" ", b"\t")
 
 # Each begins with a literal byte: the search for it is a plain scan of memory.
 _SGR = rb"\[[0-9;:]*m"
@@ -53,12 +55,14 @@ class Hit:
         start: the start that was looked for and that this line has, else None.
         end: what ended it.
         place: position in the normalized log, only good for comparing.
+        under: the line that an indented one continues, if it is near; else None.
     """
 
     text: str
     start: str | None
     end: End
     place: int
+    under: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +264,20 @@ def _hit(block: _Block, begin: int, start: bytes | None, at: int, keep_bytes: in
         start=None if start is None else start.decode(),
         end=end,
         place=block.place + begin,
+        under=_head(text, begin) if line[:1] in _BLANKS else None,
     )
+
+
+def _head(text: bytes, begin: int) -> str | None:
+    """The line that begins the message of which an indented line is a part."""
+    for _ in range(_MOST_INDENTED):
+        stop = begin - 1
+        begin = text.rfind(b"\n", 0, max(stop, 0)) + 1
+        if begin == 0:  # the block begins inside of the message
+            return None
+        if text[begin : begin + 1] not in _BLANKS:
+            return decoded(text[begin : min(stop, begin + KEEP_BYTES)])
+    return None
 
 
 def _any_of(texts: list[bytes]) -> bytes:
