@@ -1,9 +1,9 @@
-"""Foreign text made harmless for a terminal: no control sequence ever gets through.
+r"""Foreign text made harmless for a terminal: no control sequence ever gets through.
 
 What an engine, a driver or a file name brings may move the cursor, color the screen, rename
 the window, reverse the reading direction or hide letters. :func:`visible` drops complete ANSI
-sequences and writes every other character that cannot be seen as an escape (``\\x1b``,
-``\\u202e``), so that nothing is hidden and nothing acts.
+sequences and writes every other character that cannot be seen as an escape (``\x1b``,
+``\u202e``), so that nothing is hidden and nothing acts.
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ _ANSI = re.compile(
 _UNSEEN = frozenset(
     [
         *map(ord, "\u115f\u1160\u3164\uffa0\u2800\u17b4\u17b5"),  # blank letters
-        *range(0xFE00, 0xFE10),  # variation selectors
+        *range(0xFE00, 0xFE0F),  # variation selectors; the one for emoji is looked at below
         *range(0xE0000, 0xE1000),  # tags and more selectors
     ]
 )
+_EMOJI = "\ufe0f"
 _MOST_MARKS = 3
 """Combining marks kept on one letter; a pile of them paints over the lines around it."""
 
@@ -62,9 +63,9 @@ _TABLE = _Visible()
 
 
 def visible(text: str) -> str:
-    """``text`` with ANSI sequences dropped and all unseen characters shown as escapes.
+    r"""``text`` with ANSI sequences dropped and all unseen characters shown as escapes.
 
-    The result is one line: a line feed is shown as ``\\x0a`` too, a tab becomes a blank. It
+    The result is one line: a line feed is shown as ``\x0a`` too, a tab becomes a blank. It
     can be encoded as UTF-8 and stands in XML 1.0, whatever came in.
     """
     if text.isascii() and text.isprintable():
@@ -74,10 +75,16 @@ def visible(text: str) -> str:
 
 
 def _thinned(text: str) -> str:
-    """``text`` with piles of combining marks cut down."""
-    kept, marks = [], 0
+    """``text`` with piles of combining marks cut down, and emoji selectors only on symbols."""
+    kept: list[str] = []
+    before, marks = "", 0
     for char in text:
-        marks = marks + 1 if unicodedata.category(char) in {"Mn", "Me"} else 0
+        if char == _EMOJI:
+            kept.append(char if before == "So" else f"\\u{ord(char):04x}")
+            before = ""
+            continue
+        before = unicodedata.category(char)
+        marks = marks + 1 if before in {"Mn", "Me"} else 0
         if marks <= _MOST_MARKS:
             kept.append(char)
     return "".join(kept)

@@ -18,6 +18,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import ip_address
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ _SHAPES = (
     r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
 )
 
+_IP = r"""
+  (?P<ip4>(?<![\w.-])\d{1,3}(?:\.\d{1,3}){3}(?![\w-]|\.\d))
+| (?P<ip6>(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}
+    (?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4})(?![\w:]))
+"""
+
 _PATTERNS = rf"""
   (?P<home>(?:/home/|/Users/|/media/|\\Users\\)) (?P<someone>[^\s/\\<>"':;,|*?]+)
 | (?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]*://) (?P<userinfo>[^\s/@<>"']+) @
@@ -62,9 +69,7 @@ _PATTERNS = rf"""
 | (?P<mac>(?<![0-9A-Fa-f:.-])[0-9A-Fa-f]{{2}}(?:(?P<sep>[:-])[0-9A-Fa-f]{{2}})
     (?:(?P=sep)[0-9A-Fa-f]{{2}}){{4}}(?![0-9A-Fa-f:-]))
 | (?P<mail>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{{2,}}\b)
-| (?P<ip4>(?<![\w.-])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?![\w-]|\.\d))
-| (?P<ip6>(?<![\w:.])(?:[0-9A-Fa-f]{{0,4}}:){{2,7}}
-    (?:\d{{1,3}}(?:\.\d{{1,3}}){{3}}|[0-9A-Fa-f]{{0,4}})(?![\w:]))
+| {_IP}
 """
 
 _VERSION_BEFORE = re.compile(
@@ -117,12 +122,7 @@ class Redactor:
         """``text`` as it may be published."""
         if not text or not (self.pairs or self.patterns):
             return text
-        replace = _replacer(self.pairs, self.patterns)
-        for _ in range(MOST_PASSES):
-            text, before = replace(text), text
-            if text == before:
-                break
-        return text
+        return _replacer(self.pairs, self.patterns)(text)
 
     def argv(self, args: Iterable[str]) -> tuple[str, ...]:
         """An argument vector, where a flag's value is an argument of its own."""
@@ -171,7 +171,9 @@ def secrets_of(
         argv: the user's whole command line.
         model_flags: what follows the first ``--`` in it.
         env: environment variables that reach a report, such as the delta of a run.
-        build_dir: absolute, like ``out_dir`` and ``home``.
+        build_dir: the engine's folder, absolute.
+        out_dir: the run directory, absolute.
+        home: the user's home, absolute.
         user: login name.
         host: the machine's name, short or full.
     """
@@ -197,7 +199,7 @@ def secrets_of(
 
 
 def _folders(model_flags: Sequence[str]) -> list[Pair]:
-    """The folders of all files that the model flags name: ``<model>``, ``<model-2>``, …"""
+    """The folders of all files that the model flags name: ``<model>``, ``<model-2>`` and so on."""
     folders: dict[str, str] = {}
     before = ""
     for arg in model_flags:
@@ -225,7 +227,7 @@ _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:token|secret|password|passwd|key|crede
 def _secrets(flags: Sequence[str], env: Sequence[Pair]) -> list[Pair]:
     """Keys given in flags or the environment, wherever else they may show up."""
     found: dict[str, None] = {}
-    for flag, value in zip(flags, flags[1:], strict=False):
+    for flag, value in pairwise(flags):
         if _is_secret_flag(flag) and not value.startswith("-"):
             found[value] = None
     for arg in flags:
@@ -266,7 +268,7 @@ def _host(host: str, flags: Sequence[str]) -> list[Pair]:
 
 
 @lru_cache(maxsize=16)
-def _replacer(pairs: tuple[Pair, ...], patterns: bool) -> Callable[[str], str]:  # noqa: FBT001
+def _replacer(pairs: tuple[Pair, ...], patterns: bool) -> Callable[[str], str]:
     """One regular expression for everything; the longest text wins."""
     places = dict(pairs)
     longest = sorted(places, key=lambda text: (-len(text), text))
@@ -287,7 +289,16 @@ def _replacer(pairs: tuple[Pair, ...], patterns: bool) -> Callable[[str], str]: 
             return places[text]
         return _by_shape(match)
 
-    return lambda text: compiled.sub(replace, text)
+    # A report says most things many times.
+    @lru_cache(maxsize=16_384)
+    def redact(text: str) -> str:
+        for _ in range(MOST_PASSES):
+            text, before = compiled.sub(replace, text), text
+            if text == before:
+                break
+        return text
+
+    return redact
 
 
 def _literal(text: str) -> str:
@@ -350,12 +361,13 @@ def _is_address(match: re.Match[str]) -> bool:
 
 def _addresses(texts: Iterable[str], pairs: tuple[Pair, ...]) -> tuple[str, ...]:
     """The distinct addresses that no pair covers, in order of appearance."""
-    compiled = re.compile(_PATTERNS, re.VERBOSE)
+    compiled = re.compile(_IP, re.VERBOSE)
     known = {text for text, _ in pairs}
     found: dict[str, None] = {}
-    for text in texts:
+    for text in dict.fromkeys(texts):
+        if "." not in text and ":" not in text:
+            continue
         for match in compiled.finditer(text):
-            is_ip = match.lastgroup in {"ip4", "ip6"} and match.group() not in known
-            if is_ip and _is_address(match):
+            if match.group() not in known and _is_address(match):
                 found[match.group()] = None
     return tuple(found)

@@ -255,14 +255,15 @@ def engine_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
 
 def commands(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
     """One comment and one shell line for each distinct command, in report order."""
-    found: dict[str, None] = {}
-    for name, runs in view.ran.items():
-        for run in runs:
-            if run.argv:
-                line = clip_command(view.command(run.argv, run.env))
-                found.setdefault(f"# variant {view.say(name, 40)}\n{line}")
-    shown = cuts.take(list(found), detail.commands, "command lines", "manifest.json")
-    return tuple(line for command in shown for line in command.split("\n"))
+    found = dict.fromkeys(
+        (name, run.argv, run.env) for name, runs in view.ran.items() for run in runs if run.argv
+    )
+    lines: list[str] = []
+    for name, argv, env in cuts.take(
+        tuple(found), detail.commands, "command lines", "manifest.json"
+    ):
+        lines += [f"# variant {view.say(name, 40)}", clip_command(view.command(argv, env))]
+    return tuple(lines)
 
 
 LONGEST_COMMAND = 4000
@@ -293,9 +294,7 @@ def rig_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
     """Devices as the engine numbers them, then the host's facts."""
     rig = view.record.manifest.rig
     lines = [f"found by: {rig.how or 'unknown'}"]
-    lines += [
-        f"device {d.id}: {d.name}" + (f" ({d.note})" if d.note else "") for d in rig.devices
-    ]
+    lines += [f"device {d.id}: {d.name}" + (f" ({d.note})" if d.note else "") for d in rig.devices]
     lines += [f"{name}: {value}" for name, value in rig.facts]
     lines += [f"note: {note}" for note in rig.notes]
     shown = cuts.take(lines, detail.notes, "lines about the rig", "manifest.json")

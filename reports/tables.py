@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from harness.model import Effect, Result
 from harness.streams import first_difference
@@ -33,7 +33,7 @@ SIGNS = {
 
 def frame(rows: Iterable[Sequence[str]], columns: Sequence[str]) -> pd.DataFrame:
     """Rows of text under their headings."""
-    import pandas as pd  # noqa: PLC0415 - a quarter of a second that only a report needs
+    import pandas as pd
 
     return pd.DataFrame(list(rows), columns=list(columns), dtype=object)
 
@@ -43,10 +43,10 @@ def pipe(table: pd.DataFrame) -> str:
 
     Columns are padded for reading as text, unless one wide cell would blow up all the others.
     """
-    from tabulate import tabulate  # noqa: PLC0415 - see frame
+    from tabulate import tabulate
 
     widest = max((len(text) for row in table.to_numpy() for text in row), default=0)
-    align = None if widest > 48 else "left"
+    align: Literal["left"] | None = None if widest > 48 else "left"
     return tabulate(
         table.to_numpy().tolist(),
         headers=list(table.columns),
@@ -139,42 +139,47 @@ CLUSTERS = ("residency", "stream", "md5", "runs", "first split")
 
 def cluster_rows(view: View) -> list[tuple[str, ...]]:
     """Every cluster once per residency it was seen in, grouped by probe and residency."""
-    rows = []
-    several = len({probe for cluster in view.judgment.clusters for _, probe, _ in cluster.runs}) > 1
-    heads: dict[str, Cluster] = {}
-    for place, cluster, runs in placed_clusters(view):
-        probe, label = place
-        first = heads.setdefault(f"{probe}\0{label}", cluster)
-        base = heads.setdefault(probe, cluster)
-        shown = f"{label} (probe {probe})" if several else label
+    rows: list[tuple[str, ...]] = []
+    placed = placed_clusters(view)
+    several = len({runs[0].probe for _, runs in placed}) > 1
+    heads: dict[object, Cluster] = {}
+    for cluster, runs in placed:
+        run = runs[0]
+        base = heads.setdefault(run.probe, cluster)
+        first = heads.setdefault(_place(run), cluster)
+        label = run.residency.label
         rows.append(
             (
-                view.say(shown, 90),
+                view.say(f"{label} (probe {run.probe})" if several else label, 90),
                 cluster.letter,
                 cluster.md5[:12],
                 members_text(view, runs),
-                split_text(view, cluster, first, base),
+                split_text(view, run, cluster, first, base),
             )
         )
     return rows
 
 
-def placed_clusters(
-    view: View,
-) -> list[tuple[tuple[str, str], Cluster, tuple[Run, ...]]]:
-    """((probe, residency label), cluster, its runs there), the baseline's residency first."""
-    found: dict[tuple[str, str], dict[str, tuple[Cluster, list[Run]]]] = {}
+def placed_clusters(view: View) -> list[tuple[Cluster, tuple[Run, ...]]]:
+    """Each cluster and its usable runs of one residency; the baseline's residency first."""
+    found: dict[object, dict[str, tuple[Cluster, list[Run]]]] = {}
     for runs in view.ran.values():
         for run in runs:
             cluster = view.cluster_of.get(run.key)
             if cluster is not None and run.usable:
-                place = found.setdefault((run.probe, run.residency.label), {})
+                place = found.setdefault(_place(run), {})
                 place.setdefault(cluster.letter, (cluster, []))[1].append(run)
     return [
-        (place, cluster, tuple(members))
-        for place, clusters in found.items()
+        (cluster, tuple(members))
+        for clusters in found.values()
         for cluster, members in clusters.values()
     ]
+
+
+def _place(run: Run) -> object:
+    """Runs of one place can be compared; an unknown residency is a place of its own."""
+    residency = run.residency
+    return (run.probe, residency.key if residency.known else residency.unknown)
 
 
 def members_text(view: View, runs: Iterable[Run]) -> str:
@@ -185,16 +190,16 @@ def members_text(view: View, runs: Iterable[Run]) -> str:
     return view.say(", ".join(f"{name} ×{count}" for name, count in counts.items()), 160)
 
 
-def split_text(view: View, cluster: Cluster, first: Cluster, base: Cluster) -> str:
+def split_text(view: View, run: Run, cluster: Cluster, first: Cluster, base: Cluster) -> str:
     """Where a cluster parts from its residency's first, or that residency's from the baseline's."""
     if cluster is base:
         return UNKNOWN
+    if not run.residency.known:
+        return "not compared: the residency is unknown"
     inside = cluster is not first
     other = first if inside else base
-    mine, theirs = view.run_of.get(cluster.runs[0]), view.run_of.get(other.runs[0])
-    if mine is None or theirs is None or mine.stream is None or theirs.stream is None:
-        return UNKNOWN
-    difference = first_difference(mine.stream, theirs.stream)
+    theirs = view.run_of[other.runs[0]]
+    difference = first_difference(run.stream or (), theirs.stream or ())
     if difference is None:
         return UNKNOWN
     why = "the same residency" if inside else "another residency, may be rounding"
@@ -307,9 +312,7 @@ def run_row(view: View, run: Run, *, several_probes: bool) -> tuple[str, ...]:
         f"{view.say(run.probe, 40)} {run.repeat}" if several_probes else str(run.repeat),
         str(run.state),
         UNKNOWN if run.stream is None else str(len(run.stream)),
-        UNKNOWN
-        if drafts is None
-        else f"{_known(drafts.accepted)} / {_known(drafts.offered)}",
+        UNKNOWN if drafts is None else f"{_known(drafts.accepted)} / {_known(drafts.offered)}",
         UNKNOWN if drafts is None else _known(drafts.tokens_per_round),
         _known(run.timings.draft_ms_per_round if run.usable else None),
         view.say(run.residency.label, 80),

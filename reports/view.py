@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from harness.model import Effect, Purpose, Result, RunState
+from harness.model import Effect, Judgment, Purpose, Result, RunState
 from harness.plain import clip, visible
+from harness.record import Record
+from harness.redact import Redactor
 
 from .texts import texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.model import Cluster, Judgment, Run, VariantSummary, Verdict
-    from harness.record import Record
-    from harness.redact import Redactor
+    from harness.model import Cluster, Run, VariantSummary, Verdict
 
 RunKey = tuple[str, str, int]
 

@@ -20,8 +20,8 @@ from harness.model import (
     Variant,
 )
 from harness.record import (
-    EngineFacts,
     Ending,
+    EngineFacts,
     Limits,
     Manifest,
     MatrixFacts,
@@ -92,7 +92,9 @@ def run(variant: str = "0", repeat: int = 1, **changed: object) -> Run:
     return Run(**{**defaults, **changed})  # type: ignore[arg-type]
 
 
-def planned(names: tuple[tuple[str, str, tuple[str, ...]], ...] = NAMES) -> tuple[PlannedVariant, ...]:
+def planned(
+    names: tuple[tuple[str, str, tuple[str, ...]], ...] = NAMES,
+) -> tuple[PlannedVariant, ...]:
     """All variants planned."""
     return tuple(
         PlannedVariant(variant=Variant(id=name, name=text, flags=flags), planned=True)
@@ -219,9 +221,7 @@ def every_state() -> Record:
         for n, state in enumerate(RunState)
         for repeat in (1, 2)
     )
-    return Record(
-        manifest=manifest(variants=planned(names)), runs=runs, ending=Ending.COMPLETE
-    )
+    return Record(manifest=manifest(variants=planned(names)), runs=runs, ending=Ending.COMPLETE)
 
 
 def hostile(text: str) -> Record:
@@ -261,10 +261,7 @@ def hostile(text: str) -> Record:
             notes=(text,),
         ),
         variants=(
-            *(
-                replace(e, variant=replace(e.variant, name=text))
-                for e in flip.manifest.variants
-            ),
+            *(replace(e, variant=replace(e.variant, name=text)) for e in flip.manifest.variants),
             PlannedVariant(
                 variant=Variant(id="9", name=text), planned=False, why_not=text, refused=True
             ),
@@ -282,7 +279,9 @@ def hostile(text: str) -> Record:
 
 def large(variants: int = 60, repeats: int = 20, *, wide: str = "") -> Record:
     """More of everything than a report can hold."""
-    names = tuple((str(n), f"placement number {n} {wide}", ("--main", wide)) for n in range(variants))
+    names = tuple(
+        (str(n), f"placement number {n} {wide}", ("--main", wide)) for n in range(variants)
+    )
     runs = tuple(
         run(
             str(n),
