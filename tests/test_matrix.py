@@ -186,7 +186,9 @@ def test_every_value_of_any_toml_text_has_its_line(
     parts: list[tuple[str, str, dict[str, object]]], lines: bool
 ) -> None:
     """The line that the locator gives for a key is the line on which that key is written."""
-    text, wanted, counts = "", {}, {}
+    text = ""
+    wanted: dict[tuple[str | int, ...], int] = {}
+    counts: dict[str, int] = {}
     used: set[str] = set()
     for kind, name, pairs in parts:
         key = f"{kind}_{name}"
@@ -209,7 +211,10 @@ def test_every_value_of_any_toml_text_has_its_line(
 
 def test_items_of_arrays_and_inline_tables_have_their_own_lines() -> None:
     """In a value that spans lines each item is told with its own line; nested arrays too."""
-    text = 'a = [\n  1,\n  [[2], [\n 3]],\n]\nb.c = { d = 1, "e f" = [4] }\n"q.r" = """\n[x]\n"""\nz=1\n'
+    text = (
+        "a = [\n  1,\n  [[2], [\n 3]],\n]\n"
+        'b.c = { d = 1, "e f" = [4] }\n"q.r" = """\n[x]\n"""\nz=1\n'
+    )
     found = located.parse(text, name="x")
     assert [
         found.line(path)

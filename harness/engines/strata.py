@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 from harness.engines import strata_cache, strata_devices, strata_reading
 from harness.engines.base import Binaries, Reading, Survey
-from harness.errors import EngineNotFoundError
+from harness.errors import EngineNotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from harness.dialogue import Dialogue
     from harness.engines.base import Asked
-    from harness.model import Probe, Run
+    from harness.model import Device, Probe, Run
 
 _FOLDERS = (".", "bin", "Release", "bin/Release", "build", "build/bin")
 _ENDINGS = ("", ".exe")
@@ -25,7 +25,7 @@ class Strata:
 
     name = "strata"
     probe_vocabulary = 151936
-    offers_drafter_hint = "--mtp DIR"
+    drafter_flags = "--mtp DIR"
 
     def find(self, build_dir: Path) -> Binaries:
         """The binaries below a build folder.
@@ -47,14 +47,50 @@ class Strata:
             engine=engine, device_tool=_below(folder, "strata-device"), build_dir=folder
         )
 
-    def survey(self, binaries: Binaries, flags: Sequence[str], *, devices: int | None) -> Survey:  # noqa: ARG002
-        """Ask the binaries for devices and flags; a number given by the user rules."""
+    def survey(
+        self,
+        binaries: Binaries,
+        flags: Sequence[str],  # noqa: ARG002 - devices do not depend on the model
+        *,
+        devices: int | None,
+        kinds: Mapping[str, str],
+        fast: str | None,
+    ) -> Survey:
+        """Ask the binaries for devices and flags; a number given by the user rules.
+
+        Raises:
+            UsageError: kinds or a fast device are declared, which Strata tells itself.
+        """
+        if kinds or fast is not None:
+            option = "--device-kind" if kinds else "--fast-device"
+            raise UsageError(f"{option}: Strata's devices tell what they are")
         return strata_devices.survey(binaries, devices=devices)
 
     def has_drafter(self, flags: Sequence[str]) -> bool:
         """Whether the model flags bring a drafter."""
         value = strata_cache.last_value(flags, "--mtp")
         return value is not None and not value.startswith("--")
+
+    def has_experts(self, flags: Sequence[str]) -> bool | None:  # noqa: ARG002
+        """Every model of Strata is a mixture of experts."""
+        return True
+
+    def vocabulary(self, flags: Sequence[str]) -> int | None:  # noqa: ARG002
+        """A pack does not tell it in any way that is documented."""
+        return None
+
+    def placeholders(
+        self,
+        survey: Survey,  # noqa: ARG002
+        flags: Sequence[str],  # noqa: ARG002
+        device: Device | None,
+    ) -> Mapping[str, str]:
+        """``{device}`` is an ordinal."""
+        return {} if device is None else {"device": device.id}
+
+    def combine(self, flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:
+        """One after the other: of a repeated flag the last one counts."""
+        return (*flags, *variant_flags)
 
     def command(
         self, binaries: Binaries, flags: Sequence[str], probe: Probe, *, probe_file: Path
@@ -74,6 +110,11 @@ class Strata:
     def force(self, flags: Sequence[str], wanted: Run) -> tuple[str, ...] | None:
         """``flags`` so that the residency of ``wanted`` is forced; None if that cannot be."""
         return strata_cache.force(flags, wanted)
+
+    def size(self, run: Run) -> int | None:
+        """Final slots of the main device's expert cache."""
+        slots = run.residency.fact("slots")
+        return slots if isinstance(slots, int) else None
 
     def share(self, flags: Sequence[str], baseline: Run, got: Run) -> tuple[str, ...] | None:
         """``flags`` with one size that both a clipped anchor and the baseline can hold."""
