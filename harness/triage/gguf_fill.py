@@ -176,7 +176,7 @@ def _vocab(metadata: Metadata) -> int:
 
 def _file_type(metadata: Metadata) -> str | None:
     """The type of most weights, by ``general.file_type``; None where it does not say."""
-    from gguf.constants import (  # noqa: PLC0415  pulls in numpy
+    from gguf.constants import (
         GGML_QUANT_SIZES,
         LlamaFileType,
     )
@@ -191,7 +191,7 @@ def _file_type(metadata: Metadata) -> str | None:
 
 
 def _size(quantization: str, elements: int) -> int:
-    from gguf.constants import (  # noqa: PLC0415
+    from gguf.constants import (
         GGML_QUANT_SIZES,
         GGMLQuantizationType,
     )

@@ -51,7 +51,7 @@ def tensor_sizes(header: GgufHeader) -> dict[str, TensorSize]:
     Raises:
         GgufError: tensors lie beyond the end of the file, or overlap.
     """
-    from gguf.constants import GGML_QUANT_SIZES  # noqa: PLC0415  pulls in numpy
+    from gguf.constants import GGML_QUANT_SIZES
 
     known = {int(kind): (kind.name, *size) for kind, size in GGML_QUANT_SIZES.items()}
     room = max(0, header.file_bytes - header.data_offset)

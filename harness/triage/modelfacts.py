@@ -314,13 +314,13 @@ def load_model_facts(path: Path) -> ModelFacts:
         MatrixError: the file is no such TOML; every complaint is told with file and line.
         UsageError: the file cannot be read.
     """
-    from harness.triage.model_toml import read_model  # noqa: PLC0415  pydantic costs 30 ms
+    from harness.triage.model_toml import read_model
 
     return read_model(path)
 
 
 def dump_model_facts(model: ModelFacts) -> str:
     """The model as TOML text that `load_model_facts` reads back to an equal value."""
-    from harness.triage.model_toml import model_text  # noqa: PLC0415
+    from harness.triage.model_toml import model_text
 
     return model_text(model)

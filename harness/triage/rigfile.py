@@ -240,13 +240,13 @@ def load_rig(path: Path) -> RigFacts:
         MatrixError: the file is no such TOML; every complaint is told with file and line.
         UsageError: the file cannot be read.
     """
-    from harness.triage.rig_toml import read_rig  # noqa: PLC0415  pydantic costs 30 ms
+    from harness.triage.rig_toml import read_rig
 
     return read_rig(path)
 
 
 def dump_rig(rig: RigFacts) -> str:
     """The rig as TOML text that `load_rig` reads back to an equal value."""
-    from harness.triage.rig_toml import rig_text  # noqa: PLC0415
+    from harness.triage.rig_toml import rig_text
 
     return rig_text(rig)
