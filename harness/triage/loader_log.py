@@ -28,7 +28,8 @@ _FIT = re.compile(
     r"projected to use (\d{1,12}) MiB of (\w+) memory vs\. (\d{1,12}) MiB of free \w+ memory"
 )
 _BUFFER = re.compile(
-    r"(\S{1,200})\s+(?:(model|KV|RS|compute|output) )?buffer size\s*=\s*(\d{1,12}(?:\.\d{1,6})?) MiB"
+    r"(\S{1,200})\s+(?:(model|KV|RS|compute|output) )?buffer size\s*=\s*"
+    r"(\d{1,12}(?:\.\d{1,6})?) MiB"
 )
 _KV_SELF = re.compile(r"KV self size\s*=\s*(\d{1,12}(?:\.\d{1,6})?) MiB")
 _UMA = re.compile(r"ggml_vulkan: (\d{1,3}) = (.{1,200}?) \|.*?\buma: ([01])\b")

@@ -22,13 +22,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LOG = """\
-common_params_fit_impl: projected to use 71326 MiB of device memory vs. 120459 MiB of free device memory
+common_params_fit_impl: projected to use 71326 MiB of device memory \
+vs. 120459 MiB of free device memory
 ggml_vulkan: 0 = AMD Radeon Graphics (RADV GFX1151) (radv) | uma: 1 | fp16: 1 | warp size: 64
 load_tensors:        CUDA0 buffer size = 23429.79 MiB
 load_tensors:    CUDA_Host buffer size =   417.66 MiB
 load_tensors: RPC0[127.0.0.1:50052] model buffer size =     1.69 MiB
 llama_kv_cache_init:      CUDA0 KV buffer size =  6016.00 MiB
-llama_new_context_with_model: KV self size  = 6016.00 MiB, K (f16): 3008.00 MiB, V (f16): 3008.00 MiB
+llama_new_context_with_model: KV self size  = 6016.00 MiB, \
+K (f16): 3008.00 MiB, V (f16): 3008.00 MiB
 llama_new_context_with_model:      CUDA0 compute buffer size =  1501.00 MiB
 llama_new_context_with_model: graph nodes  = 3672
 llama_new_context_with_model: graph splits = 668 (with bs=512), 1 (with bs=1)
