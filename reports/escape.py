@@ -26,7 +26,8 @@ UNKNOWN = "–"
 
 _RISKY = re.compile(
     r"""
-      [`*_~<>&|\[\]{}\#$@!^\\]           # markup, HTML, mentions, references, formulas
+      [`*~<>&|\[\]{}\#$@!^\\]            # markup, HTML, mentions, references, formulas
+    | (?<![A-Za-z0-9]) _ | _ (?![A-Za-z0-9])  # emphasis; inside of a word it is none
     | //                                 # any URL
     | : .* : | ^ : | : (?=[^\s:])        # emoji, mailto:, xmpp:
     | \w \. [^\W\d_]{2,}                 # a domain, for renderers that link bare ones
@@ -37,7 +38,7 @@ _RISKY = re.compile(
     """,
     re.VERBOSE,
 )
-_HARMLESS = re.compile(r"\[[0-9.]+–[0-9.]+\]|~|[+-][0-9.]+")
+_HARMLESS = re.compile(r"\[[0-9.]+-[0-9.]+\]|~|[+-][0-9.]+")
 """A range, a lone tilde, a signed number: ours to write, and nobody's to misuse."""
 _NUMBERED = re.compile(r"\d{1,9}[.)]")
 _SPAN = re.compile(r"`+")

@@ -24,11 +24,13 @@ class Block:
 
     Attributes:
         info: what the lines are: ``text``, ``diff`` or ``console``.
+        remarks: sentences below the lines.
     """
 
     title: str
     lines: tuple[str, ...]
     info: str = "text"
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +64,22 @@ def splits(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
         distinct.setdefault((verdict.result, verdict.probe, *lines), verdict)
     shown = cuts.take(list(distinct.items()), detail.splits, "first splits")
     return tuple(
-        Block(title=_split_title(view, verdict), lines=key[2:], info="diff")
+        Block(
+            title=_split_title(view, verdict),
+            lines=key[2:],
+            info="diff",
+            remarks=_remarks(view, verdict, detail),
+        )
         for key, verdict in shown
     )
+
+
+def _remarks(view: View, verdict: Verdict, detail: Detail) -> tuple[str, ...]:
+    """What is known of the cause of a difference."""
+    told = [f"known cause: {verdict.cause}"] if verdict.cause else []
+    if verdict.explanation is not None and verdict.explanation.text:
+        told.append(verdict.explanation.text)
+    return tuple(view.say(text, detail.quote) for text in told)
 
 
 def _split_title(view: View, verdict: Verdict) -> str:
@@ -82,8 +97,6 @@ def _split_title(view: View, verdict: Verdict) -> str:
         text += f" ({mine[0]} instead of {theirs[0]})"
     if len(view.record.manifest.probes) > 1:
         text += f" of probe {verdict.probe}"
-    if verdict.cause:
-        text += f" ({verdict.cause})"
     return view.say(text, 240)
 
 
@@ -149,32 +162,44 @@ def _trouble(view: View, runs: list[Run], detail: Detail) -> Note:
 
 
 def open_verdicts(view: View, detail: Detail, cuts: Cuts) -> tuple[Note, ...]:
-    """Every comparison that is not a PASS, those with one reason together."""
-    order = (Result.FAIL, Result.INCONCLUSIVE, Result.NOT_CLAIMED, Result.SKIPPED)
-    found: dict[tuple[str, ...], list[Verdict]] = {}
+    """Every comparison that is not a PASS: one entry a variant, or all that say the same."""
+    said: dict[tuple[Result, str], list[str]] = {}
     for verdict in view.judgment.verdicts:
-        if verdict.result in order:
-            key = (verdict.result, verdict.kind, verdict.reason, verdict.cause or "")
-            found.setdefault(key, []).append(verdict)
-    ranked = sorted(found.values(), key=lambda group: order.index(group[0].result))
+        if verdict.result is not Result.PASS:
+            reasons = said.setdefault((verdict.result, verdict.variant), [])
+            reasons.append(_said(verdict))
+    found: dict[tuple[Result, str], list[str]] = {}
+    for (result, name), reasons in said.items():
+        found.setdefault((result, _joined(reasons)), []).append(name)
+    order = (Result.FAIL, Result.INCONCLUSIVE, Result.NOT_CLAIMED, Result.SKIPPED)
+    ranked = sorted(found.items(), key=lambda item: order.index(item[0][0]))
     shown = cuts.take(ranked, detail.notes, "reasons of comparisons that did not pass")
-    return tuple(_open(view, group, detail) for group in shown)
-
-
-def _open(view: View, group: list[Verdict], detail: Detail) -> Note:
-    first = group[0]
-    names: dict[str, list[str]] = {}
-    for verdict in group:
-        against = "" if verdict.against is None else f" against {verdict.against[0]}"
-        names.setdefault(f"{verdict.variant}{against}", []).append(str(verdict.repeat or ""))
-    who = "; ".join(
-        name + (f" run {', '.join(filter(None, runs))}" if any(runs) else "")
-        for name, runs in names.items()
+    return tuple(
+        Note(
+            mark=str(result).replace("_", " "),
+            text=view.say(f"{_many(names)}: {text}", detail.quote),
+        )
+        for (result, text), names in shown
     )
-    cause = f" (cause: {first.cause})" if first.cause else ""
-    return Note(
-        mark=str(first.result).replace("_", " "),
-        text=view.say(f"{first.kind} {who}: {first.reason}{cause}", detail.quote),
+
+
+def _many(names: list[str]) -> str:
+    return f"variant{'' if len(names) == 1 else 's'} {', '.join(names)}"
+
+
+def _said(verdict: Verdict) -> str:
+    against = "" if verdict.against is None else f" against {verdict.against[0]}"
+    cause = f" (cause: {verdict.cause})" if verdict.cause else ""
+    return f"{verdict.kind}{against}: {verdict.reason}{cause}"
+
+
+def _joined(reasons: list[str]) -> str:
+    """Each reason once, with the number of runs it is true of."""
+    counts: dict[str, int] = {}
+    for reason in reasons:
+        counts[reason] = counts.get(reason, 0) + 1
+    return "; ".join(
+        reason if count == 1 else f"{reason} ({count} runs)" for reason, count in counts.items()
     )
 
 
@@ -213,6 +238,12 @@ def only_anchored(view: View) -> str | None:
             if summary.exact and summary.baseline_residency and not summary.own_residency
         ],
     )
+
+
+def legend(view: View, detail: Detail, cuts: Cuts) -> str | None:
+    """What the Roman numbers of residencies stand for."""
+    named = [f"{number}: {view.say(label, 160)}" for label, number in view.numerals.items()]
+    return "; ".join(cuts.take(named, detail.notes, "names of residencies")) or None
 
 
 def anchors(view: View) -> str | None:

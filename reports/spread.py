@@ -56,9 +56,9 @@ class Spread:
         return abs(self.values[-1] - self.values[0])
 
     def __str__(self) -> str:
-        if len(self.values) == 1:
-            return number(self.median)
-        return f"{number(self.median)} [{number(self.low)}–{number(self.high)}]"
+        # A hyphen between digits is no place to break a line, an en dash is.
+        low, high = number(self.low), number(self.high)
+        return number(self.median) if low == high else f"{number(self.median)} [{low}-{high}]"
 
 
 def number(value: float) -> str:

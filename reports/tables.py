@@ -71,7 +71,7 @@ def variant_row(view: View, name: str) -> tuple[str, ...]:
         view.say(view.names.get(name, ""), 80),
         effect_text(view, name),
         verdict_text(view, name),
-        view.say("; ".join(labels), 90) or UNKNOWN,
+        "; ".join(view.residency_text(label) for label in labels) or UNKNOWN,
         stream_text(view, name),
     )
 
@@ -104,6 +104,8 @@ def verdict_text(view: View, name: str) -> str:
     text = counts_text(view, name)
     if summary is not None and name != view.base:
         text = view.say(summary.text, 100)
+    elif name == view.base and result is Result.PASS:
+        text = "repeats itself"
     if result is None:
         return text or UNKNOWN
     word = str(result).replace("_", " ")
@@ -148,9 +150,10 @@ def cluster_rows(view: View) -> list[tuple[str, ...]]:
         base = heads.setdefault(run.probe, cluster)
         first = heads.setdefault(_place(run), cluster)
         label = run.residency.label
+        numbered = f"{view.numerals[label]}: " if label in view.numerals else ""
         rows.append(
             (
-                view.say(f"{label} (probe {run.probe})" if several else label, 90),
+                view.say(f"{numbered}{label}{f' (probe {run.probe})' if several else ''}", 120),
                 cluster.letter,
                 cluster.md5[:12],
                 members_text(view, runs),
@@ -258,7 +261,7 @@ def _range(values: Sequence[int]) -> str:
     if not values:
         return UNKNOWN
     low, high = min(values), max(values)
-    return str(low) if low == high else f"{low}–{high}"
+    return str(low) if low == high else f"{low}-{high}"
 
 
 def delta_text(view: View, name: str, probe: str) -> str:
@@ -303,7 +306,7 @@ RUNS = (
 
 def run_row(view: View, run: Run, *, several_probes: bool) -> tuple[str, ...]:
     """One run with all that its log tells."""
-    drafts = run.speculation
+    drafts = run.speculation if run.usable else None
     exit_text = run.signal or (UNKNOWN if run.exit_code is None else str(run.exit_code))
     if run.reason and not run.usable:
         exit_text += f", {view.say(run.reason, 80)}"
@@ -315,7 +318,7 @@ def run_row(view: View, run: Run, *, several_probes: bool) -> tuple[str, ...]:
         UNKNOWN if drafts is None else f"{_known(drafts.accepted)} / {_known(drafts.offered)}",
         UNKNOWN if drafts is None else _known(drafts.tokens_per_round),
         _known(run.timings.draft_ms_per_round if run.usable else None),
-        view.say(run.residency.label, 80),
+        view.residency_text(run.residency.label),
         UNKNOWN if run.md5 is None else run.md5[:12],
         view.say(exit_text, 120),
     )

@@ -14,6 +14,7 @@ from harness.model import Effect, Judgment, Purpose, Result, RunState
 from harness.plain import clip, visible
 from harness.record import Record
 from harness.redact import Redactor
+from harness.store import list_of
 
 from .texts import texts_of
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
     from harness.model import Cluster, Run, VariantSummary, Verdict
 
 RunKey = tuple[str, str, int]
+
+LONG_LABEL = 20
+"""Characters of a residency's label that still fit into a narrow column."""
 
 WORST_FIRST = (
     Result.FAIL,
@@ -101,6 +105,20 @@ class View:
         return names
 
     @cached_property
+    def numerals(self) -> dict[str, str]:
+        """Roman numbers for residencies whose labels are too long for a narrow column."""
+        labels = dict.fromkeys(
+            run.residency.label for runs in self.ran.values() for run in runs if run.usable
+        )
+        if all(len(label) <= LONG_LABEL for label in labels):
+            return {}
+        return {label: roman(place) for place, label in enumerate(labels, start=1)}
+
+    def residency_text(self, label: str) -> str:
+        """A residency for a narrow column."""
+        return self.numerals.get(label) or self.say(label, 80)
+
+    @cached_property
     def summaries(self) -> dict[str, VariantSummary]:
         """The judge's summary of each variant."""
         return {summary.id: summary for summary in self.judgment.summaries}
@@ -160,9 +178,21 @@ class View:
         return letters[0] if letters and len(set(letters)) == 1 else " ".join(letters)
 
 
+def roman(number: int) -> str:
+    """I, II, III, IV and so on."""
+    out = ""
+    for value, sign in (
+        (100, "C"), (90, "XC"), (50, "L"), (40, "XL"), (10, "X"), (9, "IX"), (5, "V"), (4, "IV"),
+        (1, "I"),
+    ):  # fmt: skip
+        out += sign * (number // value)
+        number %= value
+    return out
+
+
 def folder(run: Run) -> str:
     """Where a run's own files are, below the run directory."""
-    return f"runs/V{run.variant}/{run.probe}-{run.repeat}"
+    return f"{list_of(run.purpose)}/V{run.variant}/{run.probe}-{run.repeat}"
 
 
 def _quoted(word: str) -> str:

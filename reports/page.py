@@ -1,0 +1,85 @@
+"""What a report shows, in the order of the page, as plain text and frames.
+
+Markdown and HTML differ in how they write it, not in what they say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import facts, sections, tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from .budget import Cuts, Detail
+    from .view import View
+
+
+def parts(view: View, detail: Detail, cuts: Cuts) -> dict[str, object]:
+    """Everything that a template names; ``cuts`` is complete when this returns."""
+    return {
+        "heading": facts.heading(view),
+        "partial": facts.partial(view),
+        "counts": facts.counts(view),
+        "made_of": facts.made_of(view),
+        "reason": view.say(view.judgment.reason, 1000),
+        "facts": tables.frame(facts.facts(view), ("field", "value")),
+        "variants": _variants(view, detail, cuts),
+        "legend": sections.legend(view, detail, cuts),
+        "anchors": sections.anchors(view),
+        "only_anchored": sections.only_anchored(view),
+        "without_trace": sections.without_trace(view),
+        "clusters": _clusters(view, detail, cuts),
+        "splits": sections.splits(view, detail, cuts),
+        "times": _times(view, detail, cuts),
+        "verdicts": sections.open_verdicts(view, detail, cuts),
+        "troubles": sections.troubles(view, detail, cuts),
+        "not_run": sections.not_run(view, detail, cuts),
+        "missing": cuts.take(facts.missing(view), detail.notes, "variants with runs not made"),
+        "warnings": sections.warnings(view, detail, cuts),
+        "runs": _runs(view, detail, cuts),
+        "engine_lines": sections.engine_lines(view, detail, cuts),
+        "harness_command": sections.clip_command(view.command(view.record.manifest.argv)),
+        "commands": sections.commands(view, detail, cuts),
+        "rig": sections.rig_lines(view, detail, cuts),
+        "probes": sections.probe_lines(view, detail, cuts),
+        "tails": sections.tails(view, detail, cuts),
+        "limits": facts.limits(view),
+        "version": view.record.manifest.harness,
+        "cuts": cuts.notes,
+    }
+
+
+def _variants(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame:
+    names = view.telling_first(tuple(view.ran))
+    shown = set(cuts.take(names, detail.rows, "variants, all of which passed or come later"))
+    rows = [tables.variant_row(view, name) for name in view.ran if name in shown]
+    return tables.frame(rows, tables.VARIANTS)
+
+
+def _clusters(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame:
+    rows = cuts.take(tables.cluster_rows(view), detail.rows, "streams")
+    return tables.frame(rows, tables.CLUSTERS)
+
+
+def _times(view: View, detail: Detail, cuts: Cuts) -> list[dict[str, object]]:
+    """One table a probe, since prompts of other lengths have other times."""
+    probes = dict.fromkeys(probe for _, probe in view.pairs)
+    timed = [pair for pair in view.pairs if tables.usable(view, *pair)]
+    rows = cuts.take(timed, detail.rows, "rows of times")
+    out: list[dict[str, object]] = []
+    for probe in probes:
+        mine = [tables.time_row(view, name, at) for name, at in rows if at == probe]
+        if mine:
+            title = view.say(probe, 60) if len(probes) > 1 else ""
+            out.append({"title": title, "table": tables.frame(mine, tables.TIMES)})
+    return out
+
+
+def _runs(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame:
+    every = [run for runs in view.ran.values() for run in runs]
+    shown = cuts.take(every, detail.run_rows, "rows of single runs")
+    several = len(view.record.manifest.probes) > 1
+    rows = [tables.run_row(view, run, several_probes=several) for run in shown]
+    return tables.frame(rows, tables.RUNS)
