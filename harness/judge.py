@@ -167,7 +167,7 @@ class _Bench:
             return self._verdict(Kind.EXACT, name, result, reason, repeat=repeat)
 
         if run is None:
-            return say(Result.INCONCLUSIVE, self._why_no_record(name))
+            return say(*self._no_record(name))
         if run.state in NEVER_STARTED:
             return say(Result.SKIPPED, f"{run.state}: {run.reason}")
         if not run.usable and run.state not in WRONG_OUTPUT:
@@ -264,10 +264,15 @@ class _Bench:
         reason = f"not claimed to be equal: {seen}"
         return self._against(Kind.EXACT, run, baseline, Result.NOT_CLAIMED, reason)
 
-    def _why_no_record(self, name: str) -> str:
-        if stopped := [run for run in self._of(name) if run.state is RunState.TIMED_OUT]:
-            return f"not run again after it timed out (repeat {stopped[0].repeat})"
-        return "planned, but there is no record of it"
+    def _no_record(self, name: str) -> tuple[Result, str]:
+        """A planned run that is not there: what ended the first one may explain it."""
+        for run in self._of(name):
+            if run.state in NEVER_STARTED:
+                return Result.SKIPPED, f"not run again after {run.state}: {run.reason}"
+            if run.state is RunState.TIMED_OUT:
+                why = f"not run again after it timed out (repeat {run.repeat})"
+                return Result.INCONCLUSIVE, why
+        return Result.INCONCLUSIVE, "planned, but there is no record of it"
 
     # ---- anchor -------------------------------------------------------------------------
 
@@ -297,7 +302,7 @@ class _Bench:
                 wanted = "–" if reference is None else reference.residency.label
                 out.append(say(Result.SKIPPED, f"forced {wanted}, but the engine opened {got}"))
             elif run is None:
-                out.append(say(Result.INCONCLUSIVE, self._why_no_record(name)))
+                out.append(say(*self._no_record(name)))
             elif run.state in NEVER_STARTED:
                 out.append(say(Result.SKIPPED, f"{run.state}: {run.reason}"))
             elif run.state in WRONG_OUTPUT and reference is not None:
