@@ -118,4 +118,4 @@ def _pinned(
         return open_("with the pinned recipe the two sides have different residencies")
     if any(run.stream != base[0].stream for run in pairs):
         return replace(verdict, reason=f"{verdict.reason}; also with the pinned recipe")
-    return open_("with the pinned recipe the streams are equal")
+    return open_("with the pinned recipe the streams are equal: run the matrix with --pinned")
