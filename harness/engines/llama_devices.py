@@ -1,0 +1,171 @@
+"""The devices that llama.cpp lists: which are one card, what kind each is, which comes first."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from harness.engines.llama_lines import decoded
+from harness.errors import UsageError
+from harness.located import suggestion
+from harness.model import Device
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+CPU: Final = "CPU"
+"""Name and kind of the processor, which is no entry of the list."""
+
+_LISTED = re.compile(r"^\s+(?P<id>\w+): (?P<name>.*) \((?P<total>\d{1,9}) MiB, \d{1,9} MiB free\)$")
+_NUMBER = re.compile(r"\d+$")
+_TRANSLATED = re.compile(r"^Microsoft Direct3D12 \((?P<name>.+)\)(?: \(Dozen\))?$")
+_DRIVER = re.compile(r"\s*\([^()]*\)$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listing:
+    """What ``--list-devices`` says.
+
+    Attributes:
+        devices: distinct cards, in the engine's order.
+        notes: entries that are another name of a card already listed.
+    """
+
+    devices: tuple[Device, ...]
+    notes: tuple[str, ...] = ()
+
+
+def listing(output: bytes) -> Listing:
+    """The devices that the engine's output lists, each card once.
+
+    One card may be listed by two backends (CUDA and Vulkan), or by a driver and a layer that
+    translates to it. Two entries of one backend with one name are two cards.
+    """
+    entries = [
+        Device(
+            id=found["id"],
+            name=found["name"],
+            kind=_kind(found["id"], found["name"]),
+            memory_bytes=int(found["total"]) * 2**20,
+        )
+        for line in decoded(output)
+        if (found := _LISTED.match(line)) and found["id"] != CPU
+    ]
+    devices: list[Device] = []
+    notes: list[str] = []
+    for entry in {entry.id: entry for entry in entries}.values():
+        twin = _twin(entry, entries, devices)
+        if twin is None:
+            devices.append(entry)
+        else:
+            notes.append(f"{entry.id} ({entry.name}) is the same physical device as {twin.id}")
+    return Listing(devices=tuple(devices), notes=tuple(notes))
+
+
+def _twin(entry: Device, entries: Sequence[Device], kept: Iterable[Device]) -> Device | None:
+    """The kept device that is the same card as an entry."""
+    if _is_remote(entry):
+        return None
+    translated = _TRANSLATED.match(entry.name)
+    card, backend = _card(entry.name), _backend(entry.id)
+    mine = [e for e in entries if _card(e.name) == card and not _is_remote(e)]
+    if translated is not None:
+        return next((device for device in kept if _card(device.name) == card), None)
+    # The n-th card of a name in one backend is the n-th of that name in another.
+    place = [e for e in mine if _backend(e.id) == backend].index(entry)
+    first = _backend(mine[0].id)
+    others = [e for e in mine if _backend(e.id) == first]
+    if first == backend or place >= len(others):
+        return None
+    return next((device for device in kept if device.id == others[place].id), None)
+
+
+def _is_remote(device: Device) -> bool:
+    return _backend(device.id) == "RPC"
+
+
+def _backend(device_id: str) -> str:
+    return _NUMBER.sub("", device_id)
+
+
+def _card(name: str) -> str:
+    """The card's model without what names a driver: ``AMD Radeon RX 6800 XT (RADV NAVI21)``."""
+    translated = _TRANSLATED.match(name)
+    return _DRIVER.sub("", name if translated is None else translated["name"]).casefold()
+
+
+def _kind(device_id: str, name: str) -> str:
+    """What decides rounding: backend and model; what lies behind RPC cannot be seen."""
+    backend = _backend(device_id)
+    return device_id if backend == "RPC" else f"{backend} {name}"
+
+
+def declared(devices: Sequence[Device], kinds: Mapping[str, str]) -> tuple[Device, ...]:
+    """The devices with the kinds that the user declares.
+
+    A kind that is the name of another device means: of the same kind as that one. A kind
+    declared for the CPU is another name for it.
+
+    Raises:
+        UsageError: a kind is declared for a device that is not there.
+    """
+    own = {CPU: CPU, **{device.id: device.kind for device in devices}}
+    for name in kinds:
+        if name not in own:
+            raise UsageError(
+                f"--device-kind {name}=…: no such device{suggestion(name, own)}",
+                hint=f"devices here: {', '.join(own)}",
+            )
+    cpu = kinds.get(CPU)
+    resolved = {name: CPU if kind == cpu else own.get(kind, kind) for name, kind in kinds.items()}
+    return tuple(replace(device, kind=resolved.get(device.id, device.kind)) for device in devices)
+
+
+def fast_first(devices: Sequence[Device], fast: str | None) -> tuple[Device, ...]:
+    """The devices with the one that the user calls fast in front.
+
+    Raises:
+        UsageError: there is no such device.
+    """
+    if fast is None:
+        return tuple(devices)
+    names = [device.id for device in devices]
+    if fast not in names:
+        raise UsageError(
+            f"--fast-device {fast}: no such device{suggestion(fast, names)}",
+            hint=f"devices here: {', '.join(names) or 'none'}",
+        )
+    return tuple(sorted(devices, key=lambda device: device.id != fast))
+
+
+def buffer_type(device: Device, devices: Iterable[Device]) -> str:
+    """What ``-ot`` calls the memory of a device.
+
+    An RPC device's is named by its place within its server, not by its number.
+    """
+    if not _is_remote(device):
+        return device.id
+    number = int(_NUMBER.findall(device.id)[0])
+    before = sum(
+        other.name == device.name and int(_NUMBER.findall(other.id)[0]) < number
+        for other in devices
+        if _is_remote(other)
+    )
+    return f"RPC{before}[{device.name}]"
+
+
+def device_of(buffer: str, devices: Iterable[Device]) -> str:
+    """The device that computes with what lies in a buffer: one of the list, or the CPU.
+
+    Memory of the host that a driver pinned (``CUDA_Host``) is the CPU's. A buffer that no
+    device owns (the halves of a row split) stands for itself.
+    """
+    known = tuple(devices)
+    for device in known:
+        if buffer in {device.id, buffer_type(device, known)}:
+            return device.id
+    if buffer == CPU or buffer.startswith((f"{CPU}_", "AMX", "BLAS")) or buffer.endswith("_Host"):
+        return CPU
+    stem = buffer.partition("_")[0]
+    return stem if any(device.id == stem for device in known) else buffer

@@ -1,0 +1,77 @@
+"""Bytes of a log into lines, numbers and text; whatever the bytes are, nothing here raises."""
+
+from __future__ import annotations
+
+import re
+from io import BytesIO
+from math import isfinite
+from typing import IO, TYPE_CHECKING
+
+from harness.engines import llama_patterns as patterns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_INSIDE_NUMBER = re.compile(rb"(?<=\d)(?:\0|\x1b\[[0-?]*[ -/]*[@-~])+(?=\d)")
+_CHUNK_BYTES = 1 << 20
+_LINE_BYTES = 1 << 14
+"""What exceeds this in one line is not looked at."""
+
+
+def lines_of(stream: IO[bytes]) -> Iterator[list[bytes]]:
+    """The lines of a log, by the list: without ends, carriage returns, NULs, control sequences.
+
+    Args:
+        stream: opened in binary mode; read to its end in constant memory.
+    """
+    carry = b""
+    while chunk := stream.read(_CHUNK_BYTES):
+        text = carry + chunk
+        if b"\r" in text:
+            text = text.replace(b"\r", b"\n")
+        *whole, carry = text.split(b"\n")
+        carry = carry[:_LINE_BYTES]
+        if b"\x1b" in text or b"\0" in text:
+            whole = [_clean(line) for line in whole]
+        yield whole
+    if carry:
+        yield [_clean(carry)]
+
+
+def _clean(line: bytes) -> bytes:
+    # Between two digits a mark stays, so that no number comes out that the log does not hold.
+    line = _INSIDE_NUMBER.sub(b"\x1a", line[:_LINE_BYTES])
+    return patterns.ANSI.sub(b"", line.replace(b"\0", b""))
+
+
+def number(text: bytes | None) -> float | None:
+    """A printed number; None for nothing, ``nan``, ``inf`` and what may be read in two ways.
+
+    A comma is taken for a decimal point only where it cannot group thousands.
+    """
+    if text is None:
+        return None
+    if b"," in text:
+        whole, _, decimals = text.partition(b",")
+        if b"." in text or b"," in decimals or len(decimals) == 3:
+            return None
+        text = whole + b"." + decimals
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
+
+
+def text_of(line: bytes) -> str:
+    """A line for people, without its clock."""
+    return patterns.CLOCK.sub(b"", line[:500], count=1).decode("utf-8", "replace").strip()
+
+
+def decoded(output: bytes) -> tuple[str, ...]:
+    """The lines of a short output as text."""
+    return tuple(
+        line.decode("utf-8", "replace").rstrip()
+        for lines in lines_of(BytesIO(output))
+        for line in lines
+    )

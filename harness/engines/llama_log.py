@@ -1,0 +1,155 @@
+"""The values that a log of llama.cpp, or of a fork of it, is read into: facts, no judgment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Fault(StrEnum):
+    """What an error line shows."""
+
+    NO_MEMORY = "no memory"
+    REFUSED = "refused"
+    ABORT = "abort"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFault:
+    """An error line of the engine.
+
+    Attributes:
+        line: verbatim, without its clock.
+    """
+
+    fault: Fault
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListedDevice:
+    """One device as the engine lists it.
+
+    Attributes:
+        id: such as ``CUDA0``.
+        name: the card's model, or an RPC device's ``host:port``.
+    """
+
+    id: str
+    name: str
+    memory_mib: int
+    free_mib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Context:
+    """Memory and graph of one inference context; sizes in MiB by buffer type."""
+
+    kv_mib: Mapping[str, float]
+    compute_mib: Mapping[str, float]
+    kv_layers: Mapping[int, str]
+    splits: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Tensors whose preferred buffer type cannot hold them.
+
+    Attributes:
+        tensor: the first of them.
+        others: how many more.
+    """
+
+    tensor: str
+    others: int
+    preferred: str
+    used: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedModel:
+    """One model as it was loaded in earnest.
+
+    Attributes:
+        path: as printed.
+        draft: whether it was announced as a draft model.
+        weights_mib: by buffer type.
+        layers: device by layer, the output layer being the last one.
+        overrides: buffer type by tensor, for tensors that were moved away from their layer.
+        contexts: the first is the model's own, later ones draft with its own heads.
+        lines: all that tells of its placement, verbatim without clocks.
+    """
+
+    path: str
+    draft: bool
+    vocabulary: int | None
+    experts: int | None
+    weights_mib: Mapping[str, float]
+    layers: Mapping[int, str]
+    overrides: Mapping[str, str]
+    moved: tuple[Moved, ...]
+    using: Mapping[str, str]
+    contexts: tuple[Context, ...]
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rate:
+    """One final timing; None where the log does not tell it or tells ``0.00`` or ``inf``."""
+
+    tokens: int | None = None
+    ms: float | None = None
+    tok_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drafts:
+    """Draft statistics; None where the log does not tell."""
+
+    accepted: int | None = None
+    offered: int | None = None
+    mean_length: float | None = None
+    rounds: int | None = None
+    draft_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaLog:
+    """All that one log says.
+
+    Attributes:
+        system: the instruction sets that the CPU backend uses, such as ``AVX2``.
+        drafting: the ways of speculation that were set up.
+        models: in the order in which they were loaded in earnest.
+        overflow: a table grew beyond measure, so placements are not known.
+        unread_timings: timing lines of a dialect that is not known.
+        faults: error lines, those that come of trying what fits left out.
+        lines: placement, speculation and draft lines, for the report.
+    """
+
+    build: str | None
+    system: tuple[str, ...]
+    devices: tuple[ListedDevice, ...]
+    drafting: tuple[str, ...]
+    models: tuple[LoadedModel, ...]
+    listening: bool
+    prompt: Rate
+    decode: Rate
+    drafts: Drafts
+    overflow: bool
+    unread_timings: tuple[str, ...]
+    faults: tuple[LogFault, ...]
+    lines: tuple[str, ...]
+    tail: tuple[str, ...]
+
+    @property
+    def main(self) -> LoadedModel | None:
+        """The model under test, once it is loaded."""
+        return next((model for model in self.models if not model.draft), None)
+
+    @property
+    def draft(self) -> LoadedModel | None:
+        """The draft model, once it is loaded; an MTP head is none, it is part of the main one."""
+        return next((model for model in self.models if model.draft), None)

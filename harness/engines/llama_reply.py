@@ -1,0 +1,154 @@
+"""What ``POST /completion`` of a llama-server answers, as it was written beside the log."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+from harness.engines.base import Sign, Symptom
+from harness.model import TokenChance
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+FILE: Final = "reply.json"
+CANDIDATES: Final = 16
+"""Best candidates asked for at each token. Five are shown; the noise of a pair of placements
+is measured at a split from those that neither side chose, of which five are too few."""
+
+
+def request(ids: Sequence[int], max_new: int) -> dict[str, Any]:
+    """The body of the request: greedy, nothing cached, ids in and out."""
+    return {
+        "prompt": list(ids),
+        "n_predict": max_new,
+        "temperature": 0,
+        "top_k": 1,
+        "seed": 1,
+        "ignore_eos": True,
+        "cache_prompt": False,
+        "return_tokens": True,
+        "n_probs": CANDIDATES,
+        "stream": False,
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """One answer.
+
+    Attributes:
+        tokens: the ids; None where the answer holds none that could be a stream.
+        trouble: why there are none.
+        prompt_tokens: how many prompt ids the engine says it evaluated or had cached.
+        truncated: the engine says that it cut the prompt.
+        end_of_sequence: it stopped at an end-of-sequence token.
+        chances: of every token, as far as the engine gives them.
+        timings: as they came.
+        signs: values that are no numbers, and settings that are not greedy.
+    """
+
+    tokens: tuple[int, ...] | None = None
+    trouble: str | None = None
+    prompt_tokens: int | None = None
+    truncated: bool = False
+    end_of_sequence: bool = False
+    chances: tuple[TokenChance, ...] = ()
+    timings: dict[str, float]
+    signs: tuple[Sign, ...] = ()
+
+
+def load(folder: Path) -> Reply:
+    """The answer in a run's folder; one that is missing or broken has its trouble told."""
+    try:
+        content = json.loads((folder / FILE).read_bytes())
+    except FileNotFoundError:
+        return Reply(trouble="the server gave no answer", timings={})
+    except (OSError, ValueError, RecursionError) as error:
+        return Reply(trouble=f"the server's answer cannot be read: {error}", timings={})
+    if not isinstance(content, dict):
+        return Reply(trouble="the server's answer is no JSON object", timings={})
+    tokens, trouble = _tokens(content.get("tokens"))
+    prompt = content.get("tokens_evaluated")
+    chances, broken = _chances(content.get("completion_probabilities"))
+    return Reply(
+        tokens=tokens,
+        trouble=trouble,
+        prompt_tokens=prompt if _is_int(prompt) else None,
+        truncated=content.get("truncated") is True,
+        end_of_sequence=content.get("stop_type") == "eos" or content.get("stopped_eos") is True,
+        chances=chances,
+        timings=_numbers(content.get("timings")),
+        signs=(*broken, *_sampling(content.get("generation_settings"))),
+    )
+
+
+def _is_int(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _tokens(value: object) -> tuple[tuple[int, ...] | None, str | None]:
+    if not isinstance(value, list) or not all(map(_is_int, value)):
+        return None, "the server's answer holds no token ids (it may not know return_tokens)"
+    if not value:
+        return None, "the server answered with success, but with an empty stream"
+    return tuple(value), None
+
+
+def _chances(value: object) -> tuple[tuple[TokenChance, ...], tuple[Sign, ...]]:
+    """Log-probabilities, and the first that is no number."""
+    out: list[TokenChance] = []
+    signs: list[Sign] = []
+    for entry in value if isinstance(value, list) else ():
+        if not isinstance(entry, dict) or not _is_int(entry.get("id")):
+            return (), tuple(signs)
+        logprob = _finite(entry.get("logprob"))
+        if logprob is None and "logprob" in entry and not signs:
+            text = f"token {entry['id']} at index {len(out)}: logprob {entry['logprob']}"
+            signs.append(Sign(symptom=Symptom.NOT_A_NUMBER, line=text))
+        top = entry.get("top_logprobs")
+        out.append(
+            TokenChance(
+                id=entry["id"],
+                logprob=logprob,
+                top=tuple(_candidates(top if isinstance(top, list) else [])),
+            )
+        )
+    return tuple(out), tuple(signs)
+
+
+def _candidates(entries: Sequence[object]) -> list[tuple[int, float]]:
+    found = []
+    for entry in entries:
+        if isinstance(entry, dict) and _is_int(entry.get("id")):
+            logprob = _finite(entry.get("logprob"))
+            if logprob is not None:
+                found.append((int(entry["id"]), logprob))
+    return found
+
+
+def _finite(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < 1e300 and isfinite(value) else None
+
+
+def _numbers(value: object) -> dict[str, float]:
+    if not isinstance(value, dict):
+        return {}
+    found = ((str(name), _finite(number)) for name, number in value.items())
+    return {name: number for name, number in found if number is not None}
+
+
+def _sampling(value: object) -> tuple[Sign, ...]:
+    """Settings under which the most likely token is not always taken."""
+    if not isinstance(value, dict):
+        return ()
+    temperature, top_k = _finite(value.get("temperature")), value.get("top_k")
+    if temperature is None or temperature <= 0 or top_k == 1:
+        return ()
+    text = f"generation_settings: temperature {temperature:g}, top_k {top_k}"
+    return (Sign(symptom=Symptom.NOT_GREEDY, line=text),)
