@@ -55,6 +55,7 @@ class Hit:
         start: the start that was looked for and that this line has, else None.
         end: what ended it.
         place: position in the normalized log, only good for comparing.
+        worded: one of the words stands in it.
         under: the line that an indented one continues, if it is near; else None.
     """
 
@@ -62,6 +63,7 @@ class Hit:
     start: str | None
     end: End
     place: int
+    worded: bool
     under: str | None = None
 
 
@@ -89,6 +91,7 @@ class Scan:
         last: starts of lines of which the last one in a stretch of log is enough.
         every: starts of lines of which each one counts.
         words: lower-case words that make any line matter, in whatever case and place.
+        harmless: lower-case texts within which a word counts for nothing.
         shapes: patterns of further whole lines, each one of which counts; a line break
             follows and is to be looked ahead for.
     """
@@ -99,6 +102,7 @@ class Scan:
         last: Iterable[str],
         every: Iterable[str] = (),
         words: Iterable[str] = (),
+        harmless: Iterable[str] = (),
         shapes: Iterable[bytes] = (),
     ) -> None:
         self._last = {start.encode() for start in last}
@@ -107,6 +111,7 @@ class Scan:
         patterns = ([b"(" + _any_of(starts) + b")"] if starts else []) + list(shapes)
         self._pattern = re.compile(b"\n(?:" + b"|".join(patterns or [b"(?!)"]) + b")")
         self._words = tuple(word.encode() for word in words)
+        self._harmless = tuple((text.encode(), b"-" * len(text.encode())) for text in harmless)
 
     def lines(self, path: Path, *, keep_bytes: int = KEEP_BYTES) -> Iterator[Hit]:
         """The lines that matter, in the order of the log.
@@ -119,29 +124,32 @@ class Scan:
             OSError: the file cannot be read.
         """
         for block in _blocks(path, keep_bytes):
-            found: dict[int, tuple[bytes | None, int]] = {}
+            worded = self._worded(block.text)
+            found: dict[int, bytes | None] = dict.fromkeys(worded)
             latest: dict[bytes, int] = {}
             for match in self._pattern.finditer(block.text):
                 start = match.group(1)
                 if start in self._last:
                     latest[start] = match.start() + 1
                 else:
-                    found[match.start() + 1] = (start, match.start() + 1)
-            found.update({begin: (start, begin) for start, begin in latest.items()})
-            self._find_words(block.text, found)
+                    found[match.start() + 1] = start
+            found.update({begin: start for start, begin in latest.items()})
             for begin in sorted(found):
-                start, at = found[begin]
-                yield _hit(block, begin, start, at, keep_bytes)
+                yield _hit(block, begin, found[begin], worded.get(begin), keep_bytes)
 
-    def _find_words(self, text: bytes, found: dict[int, tuple[bytes | None, int]]) -> None:
+    def _worded(self, text: bytes) -> dict[int, int]:
+        """Where lines begin that hold one of the words, each with the place of one."""
         lowered = text.lower()
+        for harmless, dashes in self._harmless:
+            lowered = lowered.replace(harmless, dashes)
+        places: dict[int, int] = {}
         for word in self._words:
             at = lowered.find(word)
             while at >= 0:
-                begin = text.rfind(b"\n", 0, at) + 1
-                found.setdefault(begin, (None, at))
+                places[text.rfind(b"\n", 0, at) + 1] = at
                 end = text.find(b"\n", at)
                 at = lowered.find(word, end) if end >= 0 else -1
+        return places
 
 
 def lines(path: Path, *, keep_bytes: int = KEEP_BYTES) -> Iterator[str]:
@@ -248,7 +256,9 @@ def _normalized(data: bytes) -> bytes:
     return data
 
 
-def _hit(block: _Block, begin: int, start: bytes | None, at: int, keep_bytes: int) -> Hit:
+def _hit(
+    block: _Block, begin: int, start: bytes | None, word_at: int | None, keep_bytes: int
+) -> Hit:
     text = block.text
     stop = text.find(b"\n", begin)
     end = End.NEWLINE
@@ -258,12 +268,14 @@ def _hit(block: _Block, begin: int, start: bytes | None, at: int, keep_bytes: in
     if line.endswith(b"\r"):
         line, end = line[:-1], End.RETURN
     if start is None and len(line) > keep_bytes:
+        at = begin if word_at is None else word_at
         line = text[max(begin, at - _AROUND_BYTES) : min(stop, at + _AROUND_BYTES)]
     return Hit(
         text=decoded(line),
         start=None if start is None else start.decode(),
         end=end,
         place=block.place + begin,
+        worded=word_at is not None,
         under=_head(text, begin) if line[:1] in _BLANKS else None,
     )
 

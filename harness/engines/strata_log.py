@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.engines.strata_signs import EVERY_SIGN, WORDS, Signs
+from harness.engines.strata_signs import EVERY_SIGN, HARMLESS, SIGN_SHAPES, WORDS, Signs
 from harness.logs import End, Hit, Scan
 
 if TYPE_CHECKING:
@@ -115,13 +115,15 @@ for _row in ROWS:
     _BY_START.setdefault(_row.start, []).append((_row, re.compile(_row.rest)))
 
 # A wrapped dump goes on in lines of nothing but ids.
-_BARE_IDS = rb"[ \t]*[0-9][0-9 \t]*(?=\r?\n|\Z)"
-_EVERY = {row.start for row in ROWS if row.every} | set(EVERY_SIGN)
+_BARE_IDS = rb"[ \t]*[0-9][0-9 \t\r\n]*(?=\n|\Z)"
+_SIGN_STARTS = frozenset(EVERY_SIGN)
+_EVERY = {row.start for row in ROWS if row.every} | _SIGN_STARTS
 _SCAN = Scan(
     last={row.start for row in ROWS} - _EVERY,
     every=_EVERY,
     words=(*WORDS, "mib of vram free"),
-    shapes=(_BARE_IDS,),
+    harmless=HARMLESS,
+    shapes=(_BARE_IDS, *SIGN_SHAPES),
 )
 
 
@@ -199,7 +201,8 @@ class Log:
             return
         if hit.start is None and "MiB of VRAM free" in hit.text:
             self._show(hit.text)
-        self._signs.consider(hit)
+        if hit.worded or hit.start is None or hit.start in _SIGN_STARTS:
+            self._signs.consider(hit)
 
     def _enter(self, row: Row, entry: Entry) -> None:
         entries = self.entries.setdefault(row.name, [])

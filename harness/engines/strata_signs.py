@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from harness.engines.base import Sign, Symptom
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 _G = "strata generate: "
 _WIDTH = 300
 _MOST_SIGNS = 4
+_SHORT = 500
 
 WORDS = ("error", "illegal", "not finite", "out of memory", "launch fail", "nan")
 """Lower-case words by which a line anywhere in the log is looked at more closely."""
@@ -23,7 +25,6 @@ EVERY_SIGN = (
     "supply one token input",
     "cannot open token file",
     "malformed token file",
-    "strata verify: captured the ",
     "strata serve: no progress",
     *(
         _G + text
@@ -51,6 +52,14 @@ EVERY_SIGN = (
     ),
 )
 """Starts of lines of which each one is looked at more closely."""
+
+HARMLESS = ("no error",)
+"""Texts within which those words count for nothing."""
+
+SIGN_SHAPES = (
+    rb"strata verify: captured the (?![^\n]{0,200}\(upload no error, sync no error\))[^\n]*",
+)
+"""Patterns of further lines that are looked at more closely."""
 
 _PREFIX = r"(?:strata \w+: )?"
 # The engine prints its whole usage text after these, which may speak of anything.
@@ -122,7 +131,8 @@ class Signs:
         text = hit.text
         if is_warning(text if hit.under is None else hit.under) or _HARMLESS.search(text):
             return
-        for symptom in symptoms(text):
+        found = _of_short(text) if len(text) <= _SHORT else symptoms(text)
+        for symptom in found:
             if sum(sign.symptom is symptom for sign in self._found) < _MOST_SIGNS:
                 self._found.append(Sign(symptom=symptom, line=text[:_WIDTH]))
         self._in_usage = _USAGE_FOLLOWS.match(text) is not None
@@ -151,3 +161,7 @@ def symptoms(text: str) -> tuple[Symptom, ...]:
 
 def _is_not_a_number(text: str) -> bool:
     return _NOT_A_NUMBER.search(text) is not None and _NUMBERS_OF.search(text) is not None
+
+
+# Long logs repeat a few short lines; looking at one of them takes longer than finding it.
+_of_short = lru_cache(maxsize=1024)(symptoms)
