@@ -14,15 +14,12 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
 KEEP_BYTES = 1 << 16
 """A line up to this length is always kept whole."""
 BLOCK_BYTES = 1 << 18
-_AROUND_BYTES = 300
-_MOST_INDENTED = 8
-_BLANKS = (b" ", b"\t")
 
 # Each begins with a literal byte: the search for it is a plain scan of memory.
 _SGR = rb"\[[0-9;:]*m"
@@ -47,28 +44,7 @@ class End(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
-    """A line that a :class:`Scan` looked for.
-
-    Attributes:
-        text: the line without its end; of a very long one the part around the word.
-        start: the start that was looked for and that this line has, else None.
-        end: what ended it.
-        place: position in the normalized log, only good for comparing.
-        worded: one of the words stands in it.
-        under: the line that an indented one continues, if it is near; else None.
-    """
-
-    text: str
-    start: str | None
-    end: End
-    place: int
-    worded: bool
-    under: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
+class Block:
     """Whole lines, but for the first (if not `fresh`) and the last (if `end` is no newline).
 
     Attributes:
@@ -84,81 +60,13 @@ class _Block:
     end: End
 
 
-class Scan:
-    """One compiled search for the lines that matter.
-
-    Args:
-        last: starts of lines of which the last one in a stretch of log is enough.
-        every: starts of lines of which each one counts.
-        words: lower-case words that make any line matter, in whatever case and place.
-        harmless: lower-case texts within which a word counts for nothing.
-        shapes: patterns of further whole lines, each one of which counts; a line break
-            follows and is to be looked ahead for.
-    """
-
-    def __init__(
-        self,
-        *,
-        last: Iterable[str],
-        every: Iterable[str] = (),
-        words: Iterable[str] = (),
-        harmless: Iterable[str] = (),
-        shapes: Iterable[bytes] = (),
-    ) -> None:
-        self._last = {start.encode() for start in last}
-        self._every = {start.encode() for start in every}
-        starts = sorted(self._last | self._every)
-        patterns = ([b"(" + _any_of(starts) + b")"] if starts else []) + list(shapes)
-        self._pattern = re.compile(b"\n(?:" + b"|".join(patterns or [b"(?!)"]) + b")")
-        self._words = tuple(word.encode() for word in words)
-        self._harmless = tuple((text.encode(), b"-" * len(text.encode())) for text in harmless)
-
-    def lines(self, path: Path, *, keep_bytes: int = KEEP_BYTES) -> Iterator[Hit]:
-        """The lines that matter, in the order of the log.
-
-        Args:
-            path: the log.
-            keep_bytes: a line up to this length is given whole.
-
-        Raises:
-            OSError: the file cannot be read.
-        """
-        for block in _blocks(path, keep_bytes):
-            worded = self._worded(block.text)
-            found: dict[int, bytes | None] = dict.fromkeys(worded)
-            latest: dict[bytes, int] = {}
-            for match in self._pattern.finditer(block.text):
-                start = match.group(1)
-                if start in self._last:
-                    latest[start] = match.start() + 1
-                else:
-                    found[match.start() + 1] = start
-            found.update({begin: start for start, begin in latest.items()})
-            for begin in sorted(found):
-                yield _hit(block, begin, found[begin], worded.get(begin), keep_bytes)
-
-    def _worded(self, text: bytes) -> dict[int, int]:
-        """Where lines begin that hold one of the words, each with the place of one."""
-        lowered = text.lower()
-        for harmless, dashes in self._harmless:
-            lowered = lowered.replace(harmless, dashes)
-        places: dict[int, int] = {}
-        for word in self._words:
-            at = lowered.find(word)
-            while at >= 0:
-                places[text.rfind(b"\n", 0, at) + 1] = at
-                end = text.find(b"\n", at)
-                at = lowered.find(word, end) if end >= 0 else -1
-        return places
-
-
 def lines(path: Path, *, keep_bytes: int = KEEP_BYTES) -> Iterator[str]:
     """All lines of a log as text; of a longer line than `keep_bytes` only its beginning.
 
     Raises:
         OSError: the file cannot be read.
     """
-    for block in _blocks(path, keep_bytes):
+    for block in blocks(path, keep_bytes):
         text = block.text[1:] if block.fresh else block.text
         pieces = text.split(b"\n")
         if not block.fresh:
@@ -206,7 +114,7 @@ def number(text: str | None) -> float | None:
     return value if abs(value) != float("inf") else None
 
 
-def _blocks(path: Path, keep_bytes: int) -> Iterator[_Block]:
+def blocks(path: Path, keep_bytes: int) -> Iterator[Block]:
     """The log in blocks that break at line ends, or inside of lines that are too long."""
     overlap = 64
     place, inside, pending = 0, False, b""
@@ -232,9 +140,9 @@ def _blocks(path: Path, keep_bytes: int) -> Iterator[_Block]:
         yield _block(pending, place, End.FILE, inside=inside)
 
 
-def _block(data: bytes, place: int, end: End, *, inside: bool) -> _Block:
+def _block(data: bytes, place: int, end: End, *, inside: bool) -> Block:
     text = _normalized(data if inside else b"\n" + data)
-    return _Block(text, place, not inside, end)
+    return Block(text, place, not inside, end)
 
 
 def _normalized(data: bytes) -> bytes:
@@ -254,56 +162,3 @@ def _normalized(data: bytes) -> bytes:
         data = _CONTROL_LAST.sub(b"", data)
         data = _CONTROL_INSIDE.sub(_MARKER, data)
     return data
-
-
-def _hit(
-    block: _Block, begin: int, start: bytes | None, word_at: int | None, keep_bytes: int
-) -> Hit:
-    text = block.text
-    stop = text.find(b"\n", begin)
-    end = End.NEWLINE
-    if stop < 0:
-        stop, end = len(text), block.end
-    line = text[begin:stop]
-    if line.endswith(b"\r"):
-        line, end = line[:-1], End.RETURN
-    if start is None and len(line) > keep_bytes:
-        at = begin if word_at is None else word_at
-        line = text[max(begin, at - _AROUND_BYTES) : min(stop, at + _AROUND_BYTES)]
-    return Hit(
-        text=decoded(line),
-        start=None if start is None else start.decode(),
-        end=end,
-        place=block.place + begin,
-        worded=word_at is not None,
-        under=_head(text, begin) if line[:1] in _BLANKS else None,
-    )
-
-
-def _head(text: bytes, begin: int) -> str | None:
-    """The line that begins the message of which an indented line is a part."""
-    for _ in range(_MOST_INDENTED):
-        stop = begin - 1
-        begin = text.rfind(b"\n", 0, max(stop, 0)) + 1
-        if begin == 0:  # the block begins inside of the message
-            return None
-        if text[begin : begin + 1] not in _BLANKS:
-            return decoded(text[begin : min(stop, begin + KEEP_BYTES)])
-    return None
-
-
-def _any_of(texts: list[bytes]) -> bytes:
-    """A pattern for the longest of some texts that looks at each byte once."""
-    first, final = min(texts), max(texts)
-    pairs = enumerate(zip(first, final, strict=False))
-    same = next((place for place, (one, other) in pairs if one != other), len(first))
-    shared = first[:same]
-    rests = [text[len(shared) :] for text in texts]
-    branches: dict[bytes, list[bytes]] = {}
-    for rest in rests:
-        if rest:
-            branches.setdefault(rest[:1], []).append(rest)
-    if not branches:
-        return re.escape(shared)
-    inner = b"|".join(_any_of(group) for group in branches.values())
-    return re.escape(shared) + b"(?:" + inner + b")" + (b"?" if b"" in rests else b"")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from harness.engines.base import Sign, Symptom
 
 if TYPE_CHECKING:
-    from harness.logs import Hit
+    from harness.scan import Hit
 
 _G = "strata generate: "
 _WIDTH = 300
