@@ -1,0 +1,67 @@
+"""Runs the program on a scripted rig, and reads what came of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.cli import main
+from tests.scripted import MODEL_FLAGS, Rule, launches, write_build
+
+
+@dataclass(frozen=True)
+class Told:
+    """What one call of the program came to."""
+
+    code: int
+    out: Path
+    build: Path
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """``run.json``."""
+        data: dict[str, Any] = json.loads((self.out / "run.json").read_text())
+        return data
+
+    @property
+    def report(self) -> str:
+        """``report.md``."""
+        return (self.out / "report.md").read_text()
+
+    @property
+    def launches(self) -> list[list[str]]:
+        """Argument vectors of the engine's launches."""
+        return launches(self.build)
+
+    def states(self, variant: str) -> list[str]:
+        """The states of a variant's runs."""
+        return [run["state"] for run in self.json["runs"] if run["variant"] == variant]
+
+    def results(self, kind: str, variant: str) -> list[str]:
+        """The results of a variant's verdicts of one kind."""
+        return [
+            verdict["result"]
+            for verdict in self.json["verdicts"]
+            if (verdict["kind"], verdict["variant"]) == (kind, variant)
+        ]
+
+
+def play(
+    folder: Path,
+    capsys: Any,
+    *rules: Rule,
+    args: tuple[str, ...] = (),
+    flags: tuple[str, ...] = MODEL_FLAGS,
+    **build: Any,
+) -> Told:
+    """Write a build, run the matrix on it in this process, and collect what was told."""
+    made = write_build(folder / "build", *rules, **build)
+    out = folder / "out"
+    capsys.readouterr()
+    code = main(["--build-dir", str(made), "--out", str(out), *args, "--", *flags])
+    told = capsys.readouterr()
+    return Told(code=code, out=out, build=made, stdout=told.out, stderr=told.err)
