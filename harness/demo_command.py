@@ -43,11 +43,10 @@ def run(args: argparse.Namespace) -> int:
     if not args.resume:
         Store(args.out).refuse_used()
     place = Path(args.out) / run_command.DEMO_FOLDER
+    if args.engine == "llama_cpp":
+        return _llama_cpp(args, place)
     with writing(args.out):
-        if args.engine == "reference":
-            _reference(args, place)
-        else:
-            _llama_cpp(args, place)
+        _reference(args, place)
     return run_command.run(args)
 
 
@@ -65,12 +64,17 @@ def _reference(args: argparse.Namespace, place: Path) -> None:
     args.engine_flags = (*made.model_flags, *(args.engine_flags or ()))
 
 
-def _llama_cpp(args: argparse.Namespace, place: Path) -> None:
+def _llama_cpp(args: argparse.Namespace, place: Path) -> int:
     if args.build_dir is None:
         raise UsageError(
             "demo --engine llama_cpp: give the build with --build-dir DIR",
             hint="the folder that holds llama-server",
         )
-    from harness.engines.llama_demo import prepare_demo
+    from harness import run_command
+    from harness.engines.llama_demo import prepared
+    from harness.store import writing
 
-    prepare_demo(args, place)
+    with writing(args.out):
+        place.mkdir(parents=True, exist_ok=True)
+    with prepared(args, place):  # it may bring devices, which live as long as the matrix runs
+        return run_command.run(args)
