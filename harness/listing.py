@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from harness.conclude import NO_TRACE
 from harness.followups import launches
-from harness.plain import printable
+from harness.plain import visible
 from harness.plan import rounds
 
 if TYPE_CHECKING:
     from harness.model import PlannedVariant
     from harness.prepare import Ready
-
-WIDEST = 2000
 
 
 def listing(ready: Ready) -> str:
@@ -35,7 +33,7 @@ def listing(ready: Ready) -> str:
         *_commands(ready),
     ]
     lines += [f"warning: {text}" for text in manifest.warnings]
-    return "\n".join(printable(line, WIDEST) for line in lines) + "\n"
+    return "\n".join(visible(line) for line in lines) + "\n"
 
 
 def _devices(ready: Ready) -> str:

@@ -20,8 +20,8 @@ def verdict_lines(record: Record, judgment: Judgment) -> tuple[str, ...]:
     lines = [judgment.headline, judgment.reason, counts_line(record, judgment)]
     for summary in judgment.summaries[1:]:
         effect = "" if summary.effect is None else f" [{summary.effect}]"
-        lines.append(f"  variant {summary.id}: {summary.text}{effect}")
-    lines += [f"  warning: {text}" for text in judgment.warnings]
+        lines.append(f"variant {summary.id}: {summary.text}{effect}")
+    lines += [f"warning: {text}" for text in judgment.warnings]
     return tuple(printable(line, WIDEST) for line in lines if line)
 
 
