@@ -6,31 +6,21 @@ One environment variable holds all of them, so that nobody sets one by accident:
 
     value     = fault *( ";" fault )
     fault     = name [ ":" argument ] [ "@" condition *( "," condition ) ]
-    condition = "baseline"           no placement flag is given
-              | "placed"             one is
-              | "forced" | "auto"    an expert cache size is given, or not
-              | "has:--flag"         the flag is given
-              | "has:--flag=value"   and this is its last value
-              | "not:--flag"         it is not
-              | "every:N"            every Nth launch that meets the other conditions
-              | "nth:N"              only the Nth of them, from 1
-              | "after:N"            only those after the first N
 
-All conditions of a fault must hold. One with conditions of its own in :data:`FAULTS` keeps
-them unless others are given. Launches are counted in files beside the engine, under a lock.
+The conditions are those of :mod:`harness.reference.conditions`; all of them must hold. A
+fault with conditions of its own in :data:`FAULTS` keeps them unless others are given.
 """
 
 from __future__ import annotations
 
-import fcntl
-import itertools
+import re
 import zlib
 from dataclasses import dataclass
 from enum import Enum
-from signal import Signals
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from harness.reference.conditions import check_conditions, meets
 from harness.reference.failures import EngineStopError
 
 if TYPE_CHECKING:
@@ -38,19 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 VARIABLE = "HETERO_TEST_REFERENCE_FAULT"
-
-PLACEMENT_FLAGS = frozenset(
-    {
-        "--main-device",
-        "--draft-device",
-        "--auto-roles",
-        "--draft-prefill-parallel",
-        "--draft-chain-batch",
-    }
-)
-_COUNTING = ("every", "nth", "after")
-_WITH_FLAG = ("has", "not")
-_PLAIN = ("baseline", "placed", "forced", "auto")
 
 
 class Effect(Enum):
@@ -90,69 +67,70 @@ class Fault:
         effect: what it does.
         summary: one line for people.
         argument: used when none is given; empty where there is nothing to choose.
+        choices: the arguments there are; empty where it is a number.
         when: conditions that hold unless others are given.
     """
 
     name: str
     effect: Effect
     summary: str
-    argument: str = ""
-    when: tuple[str, ...] = ()
+    argument: str
+    choices: tuple[str, ...]
+    when: tuple[str, ...]
 
 
-def _faults() -> tuple[Fault, ...]:
-    def fault(
-        name: str, effect: Effect, summary: str, argument: str = "", when: tuple[str, ...] = ()
-    ) -> Fault:
-        return Fault(name=name, effect=effect, summary=summary, argument=argument, when=when)
+_DEATHS = ("exit", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGKILL")
+_HANGS = ("polite", "deaf")
+_ROLES = ("both", "main", "draft")
+_E = Effect
 
-    return (
-        fault("flip-token", Effect.FLIP, "token N (from 0, or from the end) is another one", "5"),
-        fault("flip-early", Effect.FLIP, "a token near the start is another one", "1"),
-        fault("flip-late", Effect.FLIP, "a token near the end is another one", "-5"),
-        fault("flip-last", Effect.FLIP, "the last token is another one", "-1"),
-        fault("random-flip", Effect.RANDOM_FLIP, "a random token changes in every process"),
-        fault("crash-before", Effect.CRASH_BEFORE, "signal or 'exit' before the dump", "SIGSEGV"),
-        fault("crash-after", Effect.CRASH_AFTER, "signal or 'exit' after the dump", "SIGSEGV"),
-        fault("hang", Effect.HANG, "hangs; 'deaf' ignores INT and TERM, else 'polite'", "polite"),
-        fault("truncate", Effect.TRUNCATE, "only N ids are dumped (from the end if < 0)", "-7"),
-        fault("garbage", Effect.GARBAGE, "the last half is a cycle of N ids", "1"),
-        fault("nan-line", Effect.NAN_LINE, "logits are not finite, says the log"),
-        fault("wrong-prompt", Effect.WRONG_PROMPT, "one id of the echoed prompt is another"),
-        fault("no-prompt", Effect.NO_PROMPT, "the prompt is not echoed"),
-        fault("foreign-text", Effect.FOREIGN_TEXT, "a foreign line cuts the dump in two"),
-        fault("no-dump", Effect.NO_DUMP, "exit code 0 and no dump"),
-        fault("two-dumps", Effect.TWO_DUMPS, "two dumps in one run"),
-        fault("sampling-on", Effect.SAMPLING, "sampling was left on"),
-        fault(
-            "ignore-roles", Effect.IGNORE_ROLES, "'main', 'draft' or 'both' have no effect", "both"
-        ),
-        fault("draft-fallback", Effect.DRAFT_FALLBACK, "the drafter stays on the main path"),
-        fault("estimate-off", Effect.ESTIMATE_OFF, "N slots fewer than the estimate", "3"),
-        fault("clip-cache", Effect.CLIP_CACHE, "N slots fewer than forced", "5", ("forced",)),
-        fault("shrink-auto", Effect.SHRINK_AUTO, "auto is N slots smaller", "1", ("auto",)),
-        fault(
-            "drifting-auto",
-            Effect.SHRINK_AUTO,
-            "auto is N smaller every second time",
-            "1",
-            ("auto", "every:2"),
-        ),
-        fault("error-line", Effect.ERROR_LINE, "a device error is printed, exit code 0"),
-        fault("late-refusal", Effect.LATE_REFUSAL, "exit code 2 after loading"),
-        fault("out-of-memory", Effect.OUT_OF_MEMORY, "the drafter does not fit, exit code 1"),
-        fault("weak-drafter", Effect.WEAK_DRAFTER, "every Nth draft round is wrong", "2"),
-        fault(
-            "dead-baseline", Effect.CRASH_BEFORE, "only the baseline dies", "SIGSEGV", ("baseline",)
-        ),
-        fault(
-            "noisy-baseline", Effect.RANDOM_FLIP, "only the baseline is noisy", "", ("baseline",)
-        ),
-        fault("all-placed-wrong", Effect.FLIP, "every placement is wrong alike", "5", ("placed",)),
-    )
+# name, effect, argument, choices, conditions, summary
+_ROWS: tuple[tuple[str, Effect, str, tuple[str, ...], tuple[str, ...], str], ...] = (
+    ("flip-token", _E.FLIP, "5", (), (), "token N (from 0, or from the end) is another one"),
+    ("flip-early", _E.FLIP, "1", (), (), "a token near the start is another one"),
+    ("flip-late", _E.FLIP, "-5", (), (), "a token near the end is another one"),
+    ("flip-last", _E.FLIP, "-1", (), (), "the last token is another one"),
+    ("random-flip", _E.RANDOM_FLIP, "", (), (), "a random token changes in every process"),
+    ("crash-before", _E.CRASH_BEFORE, "SIGSEGV", _DEATHS, (), "dies before the dump"),
+    ("crash-after", _E.CRASH_AFTER, "SIGSEGV", _DEATHS, (), "dies after the dump"),
+    ("hang", _E.HANG, "polite", _HANGS, (), "hangs before the dump; deaf: to INT and TERM too"),
+    ("truncate", _E.TRUNCATE, "-7", (), (), "only N ids are dumped (from the end if < 0)"),
+    ("garbage", _E.GARBAGE, "1", (), (), "the last half is a cycle of N ids"),
+    ("nan-line", _E.NAN_LINE, "", (), (), "logits are not finite, says the log"),
+    ("wrong-prompt", _E.WRONG_PROMPT, "", (), (), "one id of the echoed prompt is another"),
+    ("no-prompt", _E.NO_PROMPT, "", (), (), "the prompt is not echoed"),
+    ("foreign-text", _E.FOREIGN_TEXT, "", (), (), "a foreign line cuts the dump in two"),
+    ("no-dump", _E.NO_DUMP, "", (), (), "exit code 0 and no dump"),
+    ("two-dumps", _E.TWO_DUMPS, "", (), (), "two dumps in one run"),
+    ("sampling-on", _E.SAMPLING, "", (), (), "sampling was left on"),
+    ("ignore-roles", _E.IGNORE_ROLES, "both", _ROLES, (), "a role flag has no effect"),
+    ("draft-fallback", _E.DRAFT_FALLBACK, "", (), (), "the drafter stays on the main path"),
+    ("estimate-off", _E.ESTIMATE_OFF, "3", (), (), "N slots fewer than the estimate"),
+    ("clip-cache", _E.CLIP_CACHE, "40", (), ("forced",), "at most N slots (< 0: fewer by N)"),
+    ("shrink-auto", _E.SHRINK_AUTO, "1", (), ("auto",), "auto is N slots smaller"),
+    ("drifting-auto", _E.SHRINK_AUTO, "1", (), ("auto", "every:2"), "the same, every other run"),
+    ("error-line", _E.ERROR_LINE, "", (), (), "a device error is printed, exit code 0"),
+    ("late-refusal", _E.LATE_REFUSAL, "", (), (), "exit code 2 after loading"),
+    ("out-of-memory", _E.OUT_OF_MEMORY, "", (), (), "the drafter does not fit, exit code 1"),
+    ("weak-drafter", _E.WEAK_DRAFTER, "2", (), (), "every Nth draft round is wrong"),
+    ("dead-baseline", _E.CRASH_BEFORE, "SIGSEGV", _DEATHS, ("baseline",), "the baseline dies"),
+    ("noisy-baseline", _E.RANDOM_FLIP, "", (), ("baseline",), "only the baseline is noisy"),
+    ("all-placed-wrong", _E.FLIP, "5", (), ("placed",), "every placement is wrong alike"),
+)
 
-
-FAULTS: Mapping[str, Fault] = MappingProxyType({fault.name: fault for fault in _faults()})
+FAULTS: Mapping[str, Fault] = MappingProxyType(
+    {
+        name: Fault(
+            name=name,
+            effect=effect,
+            argument=argument,
+            choices=choices,
+            when=when,
+            summary=summary,
+        )
+        for name, effect, argument, choices, when, summary in _ROWS
+    }
+)
 
 
 def fault_env(
@@ -212,15 +190,8 @@ def active_faults(
             fault, argument, conditions = _read_one(part)
         except ValueError as error:
             raise EngineStopError(f"{VARIABLE}: {error}", code=2, prefixed=False) from error
-        plain = [text for text in conditions if text.partition(":")[0] not in _COUNTING]
-        counting = [text for text in conditions if text not in plain]
-        if not all(_holds(text, argv) for text in plain):
-            continue
-        if counting:
-            launch = _count(counters / f"launches-{zlib.crc32(part.encode()):08x}")
-            if not all(_turn(text, launch) for text in counting):
-                continue
-        chosen[fault.effect] = argument
+        if meets(conditions, argv, counter=counters / f"launches-{zlib.crc32(part.encode()):08x}"):
+            chosen[fault.effect] = argument
     return ActiveFaults(chosen)
 
 
@@ -231,67 +202,12 @@ def _read_one(text: str) -> tuple[Fault, str, tuple[str, ...]]:
         raise ValueError(f"no fault is named {name!r}; there are {', '.join(FAULTS)}")
     fault = FAULTS[name]
     conditions = tuple(part.strip() for part in tail.split(",") if part.strip()) or fault.when
-    for condition in conditions:
-        kind, _, value = condition.partition(":")
-        known = (
-            condition in _PLAIN
-            or (kind in _WITH_FLAG and value.startswith("--"))
-            or (kind in _COUNTING and value.isdigit() and int(value) > 0)
-        )
-        if not known:
-            raise ValueError(f"{condition!r} is no condition of a fault")
+    check_conditions(conditions)
     chosen = argument or fault.argument
-    if fault.argument.lstrip("-").isdigit() and not chosen.lstrip("-").isdigit():
+    if argument and not fault.argument:
+        raise ValueError(f"{name} takes no argument")
+    if fault.choices and chosen not in fault.choices:
+        raise ValueError(f"{name} takes one of {', '.join(fault.choices)}, not {chosen!r}")
+    if chosen and not fault.choices and not re.fullmatch(r"-?\d{1,9}", chosen):
         raise ValueError(f"{name} takes a number, not {chosen!r}")
-    if fault.argument in Signals.__members__ and chosen not in {"exit", *Signals.__members__}:
-        raise ValueError(f"{name} takes a signal's name or 'exit', not {chosen!r}")
     return fault, chosen, conditions
-
-
-def _holds(condition: str, argv: Sequence[str]) -> bool:
-    kind, _, value = condition.partition(":")
-    match kind:
-        case "baseline":
-            return not PLACEMENT_FLAGS.intersection(argv)
-        case "placed":
-            return bool(PLACEMENT_FLAGS.intersection(argv))
-        case "forced":
-            return _last_value(argv, "--expert-cache").isdigit()
-        case "auto":
-            return not _last_value(argv, "--expert-cache").isdigit()
-        case "not":
-            return value not in argv
-        case _:
-            flag, given, wanted = value.partition("=")
-            return flag in argv and (not given or _last_value(argv, flag) == wanted)
-
-
-def _last_value(argv: Sequence[str], flag: str) -> str:
-    value = ""
-    for word, following in itertools.pairwise(argv):
-        if word == flag:
-            value = following
-    return value
-
-
-def _turn(condition: str, launch: int) -> bool:
-    kind, _, value = condition.partition(":")
-    number = int(value)
-    match kind:
-        case "every":
-            return launch % number == 0
-        case "nth":
-            return launch == number
-        case _:
-            return launch > number
-
-
-def _count(path: Path) -> int:
-    """The number of this launch, from 1."""
-    with path.open("a+", encoding="ascii") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        file.seek(0)
-        launch = int(file.read() or 0) + 1
-        file.truncate(0)
-        file.write(str(launch))
-    return launch

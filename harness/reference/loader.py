@@ -24,6 +24,7 @@ from harness.reference.pack import (
     read_drafter,
     read_profile,
 )
+from harness.reference.spoil import spoil_slots
 from harness.reference.weights import make_weights
 from harness.reference.work import Work
 
@@ -263,7 +264,7 @@ class Loader:
                 return ()
             slots -= faults.number(Effect.ESTIMATE_OFF)
         else:
-            slots -= faults.number(Effect.CLIP_CACHE)
+            slots = spoil_slots(slots, faults)
         opened = open_cache(self._pack, ranked, slots=slots, free_mib=free, head_mib=head)
         self._memory.take(self.main, opened.size_mib, otherwise="ExpertCache: out of memory")
         self._tell_cache(opened)

@@ -46,9 +46,18 @@ def spoil_drafts(
     drafts: Sequence[int], faults: ActiveFaults, *, round_number: int, vocab: int
 ) -> list[int]:
     """Drafts, all wrong in every Nth round if a fault wants it."""
-    if Effect.WEAK_DRAFTER in faults and round_number % faults.number(Effect.WEAK_DRAFTER) == 0:
+    every = max(1, faults.number(Effect.WEAK_DRAFTER))
+    if Effect.WEAK_DRAFTER in faults and round_number % every == 0:
         return [(token + 1) % vocab for token in drafts]
     return list(drafts)
+
+
+def spoil_slots(slots: int, faults: ActiveFaults) -> int:
+    """A forced cache size, cut without a word if a fault wants it."""
+    if Effect.CLIP_CACHE not in faults:
+        return slots
+    limit = faults.number(Effect.CLIP_CACHE)
+    return min(slots, limit) if limit >= 0 else max(slots + limit, 0)
 
 
 def before_dump(faults: ActiveFaults, log: Log, *, position: int, vocab: int) -> None:
@@ -60,7 +69,7 @@ def before_dump(faults: ActiveFaults, log: Log, *, position: int, vocab: int) ->
     if Effect.CRASH_BEFORE in faults:
         _crash(faults.argument(Effect.CRASH_BEFORE))
     if Effect.HANG in faults:
-        _hang(deaf=faults.argument(Effect.HANG) == "deaf")
+        _hang(log, deaf=faults.argument(Effect.HANG) == "deaf")
     if Effect.NAN_LINE in faults:
         log.say(f"{vocab} of {vocab} logits are not finite at position {position}")
     if Effect.ERROR_LINE in faults:
@@ -103,15 +112,14 @@ def _crash(how: str) -> None:
     if how == "exit":
         raise failed(f"prefill copy_i32: {_ILLEGAL_ACCESS}")
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # a wanted crash leaves no core file
-    number = signal.Signals[how]
-    signal.signal(number, signal.SIG_DFL)
-    os.kill(os.getpid(), number)
+    os.kill(os.getpid(), signal.Signals[how])
 
 
-def _hang(*, deaf: bool) -> None:
+def _hang(log: Log, *, deaf: bool) -> None:
     if deaf:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    log.line("strata: hanging")
     end = time.monotonic() + _A_DAY_S  # should nobody end it
     while time.monotonic() < end:
         time.sleep(60)
