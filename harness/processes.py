@@ -18,10 +18,11 @@ import ctypes
 import os
 import signal
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import psutil
 
@@ -49,18 +50,84 @@ def _boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text("ascii").strip()
 
 
+@dataclass(frozen=True, slots=True)
+class _Stat:
+    """What ``/proc/PID/stat`` says of a process."""
+
+    name: str
+    ended: bool
+    session: int
+    started: str
+
+
+def _stat(pid: int) -> _Stat | None:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name, in parentheses, may hold blanks and parentheses itself.
+    front, _, back = stat.rpartition(b")")
+    values = back.split()
+    return _Stat(
+        name=os.fsdecode(front.partition(b"(")[2]),
+        ended=values[0] in {b"Z", b"X"},
+        session=int(values[3]),
+        started=f"{_boot_id()}:{values[19].decode()}",
+    )
+
+
 def start_of(pid: int) -> str | None:
     """Return what tells this process from any other that ever has its pid; None if there is none.
 
     It is the boot's id and the start in clock ticks since boot (``/proc/PID/stat``, field 22),
     which unlike a date does not move when the clock is set.
     """
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_bytes()
-    except OSError:
-        return None
-    # The name, in parentheses, may hold blanks and parentheses itself.
-    return f"{_boot_id()}:{stat.rpartition(b')')[2].split()[19].decode()}"
+    stat = _stat(pid)
+    return None if stat is None else stat.started
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A process that outlived its purpose.
+
+    Attributes:
+        pid: process id.
+        started: as :func:`start_of` tells it.
+        command: its command line, blank-separated; its name in brackets if it has none (any more).
+    """
+
+    pid: int
+    started: str
+    command: str = field(compare=False)
+
+    def __str__(self) -> str:
+        shown = self.command if len(self.command) <= 120 else f"{self.command[:119]}…"
+        return f"pid {self.pid}: {shown}"
+
+    @classmethod
+    def of(cls, pid: int) -> Self | None:
+        """Return the process that has this pid, unless it has ended."""
+        stat = _stat(pid)
+        if stat is None or stat.ended:
+            return None
+        command = ""
+        with suppress(OSError):
+            command = os.fsdecode(Path(f"/proc/{pid}/cmdline").read_bytes())
+        return cls(pid, stat.started, command.replace("\0", " ").strip() or f"[{stat.name}]")
+
+    def send(self, signum: signal.Signals) -> None:
+        """Signal this process and no other that may have its pid by now."""
+        try:
+            descriptor = os.pidfd_open(self.pid)
+        except ProcessLookupError:
+            return
+        try:
+            if start_of(self.pid) == self.started:
+                signal.pidfd_send_signal(descriptor, signum)
+        except (ProcessLookupError, PermissionError):
+            return  # ended meanwhile, or not ours to end; who looks again sees it
+        finally:
+            os.close(descriptor)
 
 
 def dying_with_parent() -> Callable[[], None]:
@@ -100,20 +167,32 @@ class Family:
     """
 
     def __init__(self) -> None:
-        others = {_session_of(child.pid) for child in _descendants()}
-        self._foreign_sessions = {None, os.getsid(0), *others}
+        others = {stat.session for pid in _descendants(os.getpid()) if (stat := _stat(pid))}
+        self._foreign_sessions = {os.getsid(0), *others}
 
-    def members(self) -> tuple[psutil.Process, ...]:
+    def members(self) -> tuple[Leftover, ...]:
         """The living descendants; those that ended are reaped."""
+        while True:
+            living, are_others = self._look()
+            # Processes are read one by one, and one that forks and ends meanwhile is replaced
+            # unseen. The kernel knows whether there is any child at all.
+            if living or are_others or not _has_children():
+                return living
+
+    def _look(self) -> tuple[tuple[Leftover, ...], bool]:
         living = []
-        for child in _descendants():
-            if _session_of(child.pid) in self._foreign_sessions:
+        are_others = False
+        for pid in _descendants(os.getpid()):
+            stat = _stat(pid)
+            if stat is None:
                 continue
-            if _has_ended(child):
-                _reap(child.pid)
-            else:
-                living.append(child)
-        return tuple(living)
+            if stat.session in self._foreign_sessions:
+                are_others = True
+            elif stat.ended:
+                _reap(pid)
+            elif (leftover := Leftover.of(pid)) is not None:
+                living.append(leftover)
+        return tuple(living), are_others
 
     def sweep(self, *, polite_s: float) -> tuple[str, ...]:
         """End every descendant and describe those that did not end by themselves.
@@ -146,9 +225,7 @@ def adopting_orphans() -> Iterator[Family]:
             signal.signal(signal.SIGCHLD, sigchld)
 
 
-def survivors(
-    mark: str, *, recorded: Collection[tuple[int, str]] = ()
-) -> tuple[psutil.Process, ...]:
+def survivors(mark: str, *, recorded: Collection[tuple[int, str]] = ()) -> tuple[Leftover, ...]:
     """Return the living processes that an earlier harness left behind.
 
     Args:
@@ -160,17 +237,20 @@ def survivors(
     Raises:
         ValueError: an empty mark, which would find the processes of every run.
     """
-    if not mark.strip("/"):
+    return tuple(dict.fromkeys(_survivors(mark, recorded)))
+
+
+def _survivors(mark: str, recorded: Collection[tuple[int, str]]) -> Iterator[Leftover]:
+    """Find each as soon as it is seen: one that forks itself anew must be ended before it moves."""
+    mark = mark.rstrip("/")
+    if not mark:
         raise ValueError("an empty mark")
     kin = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
-    found: dict[int, psutil.Process] = {}
-    for process in psutil.process_iter():
-        known = (process.pid, start_of(process.pid)) in recorded
-        if process.pid not in kin and (known or _has_mark(process, mark.rstrip("/"))):
-            found[process.pid] = process
-            with _vanishing():
-                found.update((child.pid, child) for child in process.children(recursive=True))
-    return tuple(process for process in found.values() if not _has_ended(process))
+    for pid in sorted(psutil.pids(), reverse=True):  # the youngest first, for the same reason
+        if pid not in kin and (_has_mark(pid, mark) or (pid, start_of(pid)) in recorded):
+            for each in (pid, *_descendants(pid)):
+                if (leftover := Leftover.of(each)) is not None:
+                    yield leftover
 
 
 def sweep(
@@ -181,74 +261,42 @@ def sweep(
     Raises:
         ValueError: an empty mark.
     """
-    return _end(lambda: survivors(mark, recorded=recorded), polite_s=polite_s)
+    return _end(lambda: _survivors(mark, recorded), polite_s=polite_s)
 
 
-def _end(members: Callable[[], tuple[psutil.Process, ...]], *, polite_s: float) -> tuple[str, ...]:
-    described: dict[tuple[int, str | None], str] = {}
+def _end(look: Callable[[], Iterable[Leftover]], *, polite_s: float) -> tuple[str, ...]:
+    seen: dict[Leftover, None] = {}
 
     def send(signum: signal.Signals) -> None:
-        for process in members():
-            started = start_of(process.pid)
-            described.setdefault((process.pid, started), _describe(process))
-            _send(process.pid, started, signum)
+        for leftover in look():
+            seen.setdefault(leftover)
+            leftover.send(signum)
 
+    gone = False
     if polite_s > 0:
         send(signal.SIGTERM)
-        if _wait_until_gone(members, polite_s):
-            return tuple(described.values())
+        gone = _wait_until_gone(look, polite_s)
     give_up = time.monotonic() + _KILL_S
-    while True:
+    while not gone and time.monotonic() < give_up:
         send(signal.SIGKILL)
-        if _wait_until_gone(members, 0.02):
-            return tuple(described.values())
-        if time.monotonic() > give_up:
-            still = {(process.pid, start_of(process.pid)) for process in members()}
-            return tuple(
-                f"{text}, cannot be ended" if key in still else text
-                for key, text in described.items()
-            )
+        gone = _wait_until_gone(look, 0.002)
+    still = () if gone else tuple(look())
+    return tuple(f"{each}, cannot be ended" if each in still else str(each) for each in seen)
 
 
-def _wait_until_gone(members: Callable[[], tuple[psutil.Process, ...]], patience_s: float) -> bool:
-    """Whether all are gone in time, that is, none is seen in two looks.
-
-    One look does not do: the list of processes is read one by one, and a process that forks and
-    ends meanwhile can pass from the unread part to the read one.
-    """
+def _wait_until_gone(look: Callable[[], Iterable[Leftover]], patience_s: float) -> bool:
+    """Whether all are gone in time, that is, none is seen in three looks."""
     end = time.monotonic() + patience_s
     pause_s = 0.001
     unseen = 0
     while True:
-        unseen = 0 if members() else unseen + 1
-        if unseen == 2:
+        unseen = 0 if any(True for _ in look()) else unseen + 1
+        if unseen == 3:
             return True
         if unseen == 0 and time.monotonic() >= end:
             return False
         time.sleep(pause_s)
         pause_s = min(pause_s * 2, 0.05)
-
-
-def _send(pid: int, started: str | None, signum: signal.Signals) -> None:
-    """Signal the process that has this pid and start, and no other."""
-    try:
-        descriptor = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return
-    try:
-        if started is not None and start_of(pid) == started:
-            signal.pidfd_send_signal(descriptor, signum)
-    except (ProcessLookupError, PermissionError):
-        return  # ended meanwhile, or not ours to end; who asks again sees it
-    finally:
-        os.close(descriptor)
-
-
-def _session_of(pid: int) -> int | None:
-    try:
-        return os.getsid(pid)
-    except ProcessLookupError:
-        return None
 
 
 def _has_children() -> bool:
@@ -260,46 +308,40 @@ def _has_children() -> bool:
     return True
 
 
-def _descendants() -> Iterable[psutil.Process]:
-    """All that descend from the harness; looked for only if there is a child at all."""
-    return psutil.Process().children(recursive=True) if _has_children() else ()
+def _descendants(pid: int) -> tuple[int, ...]:
+    """All that descend from a process, parents before children."""
+    found: dict[int, None] = {}
+    unread = [pid]
+    while unread:
+        children = [child for child in _children(unread.pop()) if child not in found]
+        found.update(dict.fromkeys(children))
+        unread += children
+    return tuple(found)
+
+
+def _children(pid: int) -> tuple[int, ...]:
+    """The children of a process: one read a thread, where the kernel keeps lists of them."""
+    children: list[int] = []
+    try:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            children += map(int, (task / "children").read_bytes().split())
+    except OSError:  # the process or a thread ended, or the kernel keeps no lists
+        with suppress(psutil.NoSuchProcess):
+            children = [child.pid for child in psutil.Process(pid).children()]
+    return tuple(children)
 
 
 def _reap(pid: int) -> None:
     """Take the exit status of an adopted orphan; its own parent does that for anyone else."""
-    try:
+    with suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return
 
 
-def _has_ended(process: psutil.Process) -> bool:
+def _has_mark(pid: int, mark: str) -> bool:
     try:
-        return bool(process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD})
-    except psutil.NoSuchProcess:
-        return True
-
-
-def _has_mark(process: psutil.Process, mark: str) -> bool:
-    value = ""
-    with _vanishing():
-        value = process.environ().get(MARK_VARIABLE, "")
-    return value == mark or value.startswith(f"{mark}/")
-
-
-def _describe(process: psutil.Process) -> str:
-    command = "?"
-    with _vanishing():
-        command = " ".join(process.cmdline()) or process.name()
-    if len(command) > 120:
-        command = f"{command[:119]}…"
-    return f"pid {process.pid}: {command}"
-
-
-@contextmanager
-def _vanishing() -> Iterator[None]:
-    """Let a process end, or be another user's, while it is being looked at."""
-    try:
-        yield
-    except (psutil.NoSuchProcess, psutil.AccessDenied):
-        return
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # ended, or another user's
+        return False
+    name = f"{MARK_VARIABLE}=".encode()
+    value = next((line for line in environment.split(b"\0") if line.startswith(name)), b"")
+    return f"{os.fsdecode(value.removeprefix(name))}/".startswith(f"{mark}/")

@@ -14,7 +14,7 @@ import pytest
 
 from harness.launch import launch
 from harness.outcome import StopReason
-from harness.processes import MARK_VARIABLE, adopting_orphans, start_of, survivors, sweep
+from harness.processes import MARK_VARIABLE, Leftover, adopting_orphans, start_of, survivors, sweep
 from tests.launch.conftest import bad_command, is_gone, wait_until
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ def test_what_outlives_a_killed_harness_is_found_by_its_mark(ask: Ask, tmp_path:
     wait_until(lambda: is_gone(pid))
 
     (found,) = survivors(ask.mark)
-    assert "time.sleep(1000)" in found.cmdline()[-1]
+    assert "time.sleep(1000)" in found.command
     assert survivors(f"{ask.mark}/V1/") == survivors(f"{ask.mark}/V1/default-1") == (found,)
     assert survivors(ask.mark[:-1]) == survivors(f"{ask.mark}/V") == ()
 
@@ -186,6 +186,8 @@ def test_a_recorded_process_is_found_without_a_mark(ask: Ask) -> None:
     with subprocess.Popen(["sleep", "1000"]) as process:
         started = start_of(process.pid)
         assert started is not None
+        # For a moment after its start a process has no command line yet.
+        wait_until(lambda: "1000" in str(Leftover.of(process.pid)))
 
         described = sweep(ask.mark, recorded=[(process.pid, started)])
 
