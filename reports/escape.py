@@ -38,8 +38,8 @@ _RISKY = re.compile(
     """,
     re.VERBOSE,
 )
-_HARMLESS = re.compile(r"\[[0-9.]+-[0-9.]+\]|~|[+-][0-9.]+")
-"""A range, a lone tilde, a signed number: ours to write, and nobody's to misuse."""
+_HARMLESS = re.compile(r"\[[0-9.]+-[0-9.]+\]|[+-][0-9.]+")
+"""A range or a signed number: ours to write, and nobody's to misuse."""
 _NUMBERED = re.compile(r"\d{1,9}[.)]")
 _SPAN = re.compile(r"`+")
 _ENDED = re.compile(r"[^:]*[^.,;:`][.,;:]")
@@ -59,7 +59,7 @@ def summary(text: str) -> str:
 def _prose(text: str, risky: Callable[[str], str], plain: Callable[[str], str]) -> str:
     runs: list[tuple[bool, list[str]]] = []
     ended = True
-    for place, word in enumerate(visible(text).split()):
+    for place, word in enumerate(visible(" ".join(text.split())).split()):
         is_risky = _is_risky(word, place)
         if ended or is_risky is not runs[-1][0]:
             runs.append((is_risky, []))

@@ -5,6 +5,7 @@ All builders read it; none of them redacts, and none of them asks twice.
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from harness.model import Cluster, Run, VariantSummary, Verdict
 
+_LINE_END = re.compile(r"\s*[\r\n]+\s*")
 RunKey = tuple[str, str, int]
 
 LONG_LABEL = 20
@@ -64,7 +66,8 @@ class View:
     def say(self, text: str, limit: int = 400) -> str:
         """One line: redacted, nothing unseen, not longer than ``limit``."""
         # An invisible character in the middle of a name must not keep it from being seen.
-        return clip(self.redactor(visible(self.redactor(text))), limit)
+        line = visible(self.redactor(_LINE_END.sub(" ", text)))
+        return clip(self.redactor(line), limit)
 
     def command(self, argv: Iterable[str], env: Iterable[tuple[str, str]] = ()) -> str:
         """A line for a shell: the environment's delta, then the quoted arguments."""
