@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from harness.model import Judgment
+    from harness.prepare import Ready
     from harness.record import Manifest, Record
 
 DEMO_FOLDER = "demo"
@@ -149,22 +150,21 @@ def run(args: argparse.Namespace) -> int:
 
         sys.stdout.write(listing(ready))
         return ExitCode.PASS
-    return carry_out(args, ready)
+    args.out = args.out or default_out()
+    return tell(args, *carry_out(args, ready))
 
 
-def carry_out(args: argparse.Namespace, ready: object) -> int:
-    """Run a prepared matrix, and say what came of it."""
+def carry_out(args: argparse.Namespace, ready: Ready) -> tuple[Record, Judgment]:
+    """Run a prepared matrix in ``args.out``."""
     from harness.console import Console
     from harness.followups import launches
     from harness.interrupt import interrupt_on_signals
-    from harness.prepare import Ready
     from harness.processes import sweep
     from harness.resume import begin_or_resume
     from harness.session import Session
     from harness.store import Store
 
-    assert isinstance(ready, Ready)
-    out = args.out or default_out()
+    out = args.out
     store = Store(out)
     if not args.resume:
         store.refuse_used(besides=DEMO_FOLDER)
@@ -192,8 +192,7 @@ def carry_out(args: argparse.Namespace, ready: object) -> int:
             deadline=deadline,
             mark=manifest.mark,
         )
-        record, judgment = session.run(record)
-    return tell(args, record, judgment, out)
+        return session.run(record)
 
 
 def default_out() -> Path:
@@ -214,13 +213,14 @@ def report_renderer(manifest: Manifest, out: Path) -> Callable[[Record, Judgment
     return render
 
 
-def tell(args: argparse.Namespace, record: Record, judgment: Judgment, out: Path) -> int:
+def tell(args: argparse.Namespace, record: Record, judgment: Judgment) -> int:
     """Verdict lines and the report's path on stdout; returns the exit code."""
     from harness.ci import annotation, write_summary
     from harness.exits import exit_code
     from harness.publish import build
     from harness.summary import verdict_lines
 
+    out = args.out
     for line in verdict_lines(record, judgment):
         print(line)
     if (command := annotation(judgment, os.environ)) is not None:

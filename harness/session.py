@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from harness.conclude import judge
 from harness.effect import effects, worst
 from harness.engines.base import Asked, Binaries, Engine, Survey
-from harness.errors import HeteroTestError
 from harness.followups import next_cell, wedged
 from harness.interrupt import Interrupt
 from harness.launch import launch
@@ -197,22 +197,36 @@ class _Publisher:
         self.rendered_at = float("-inf")
 
     def after_run(self, record: Record) -> None:
+        """``run.json``, and the report where it is due."""
+        judgment = self._document(record)
         due = time.monotonic() - self.rendered_at >= LONGEST_RENDER_SHARE * self.cost_s
-        self.publish(record, with_report=due)
+        if due:
+            # A report that cannot be rendered must not end what can still be measured;
+            # the last rendering shows the reason.
+            with suppress(Exception):
+                self._report(record, judgment)
 
-    def publish(self, record: Record, *, with_report: bool = True) -> Judgment:
-        judgment = judge(record)
-        report = None
-        if with_report:
-            begun = time.monotonic()
-            report = self.session.render(record, judgment)
-            self.rendered_at = time.monotonic()
-            self.cost_s = self.rendered_at - begun
-        self.session.store.publish(record, judgment, report)
+    def publish(self, record: Record) -> Judgment:
+        """Both, at the end."""
+        judgment = self._document(record)
+        self._report(record, judgment)
         return judgment
 
     def last_words(self, record: Record, why: str) -> None:
-        try:
+        """Say how far it got; the reason that is on its way to the user matters more."""
+        with suppress(Exception):
             self.publish(replace(record, ending=Ending.BROKEN, ending_reason=why))
-        except (HeteroTestError, OSError):
-            return  # the reason that is on its way to the user matters more
+
+    def _document(self, record: Record) -> Judgment:
+        judgment = judge(record)
+        self.session.store.publish(record, judgment)
+        return judgment
+
+    def _report(self, record: Record, judgment: Judgment) -> None:
+        begun = time.monotonic()
+        try:
+            report = self.session.render(record, judgment)
+        finally:
+            self.rendered_at = time.monotonic()
+            self.cost_s = self.rendered_at - begun
+        self.session.store.publish_report(report)

@@ -177,8 +177,8 @@ class Store:
         with writing(self.root):
             write(self.folder(run) / "run.json", to_text(run, schema=RUN_SCHEMA))
 
-    def publish(self, record: Record, judgment: Judgment, report: str | None) -> None:
-        """Rewrite ``run.json``, and the report, atomically."""
+    def publish(self, record: Record, judgment: Judgment) -> None:
+        """Rewrite ``run.json`` atomically."""
         folders = {
             (list_of(run.purpose), *run.key): str(self.folder(run).relative_to(self.root))
             for run in (*record.runs, *record.warmup, *record.rechecks)
@@ -188,8 +188,11 @@ class Store:
             if not self.root.is_dir():
                 raise StoreError(f"{self.root}: the folder is gone")
             write(self.root / "run.json", text + "\n")
-            if report is not None:
-                write(self.root / "report.md", report)
+
+    def publish_report(self, report: str) -> None:
+        """Rewrite ``report.md`` atomically."""
+        with writing(self.root):
+            write(self.root / "report.md", report)
 
 
 def write(path: Path, text: str) -> None:

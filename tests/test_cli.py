@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pexpect
 import pytest
@@ -189,7 +190,7 @@ def test_with_nothing_to_compare_nothing_is_launched(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     name: str,
-    build: dict[str, object],
+    build: dict[str, Any],
     flags: tuple[str, ...],
     told: str,
 ) -> None:
