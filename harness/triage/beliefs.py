@@ -55,6 +55,9 @@ class Beliefs:
         self._index: dict[str, int] = {}
         self._mean: list[float] = []
         self._covariance: list[list[float]] = []
+        self._used: list[int] = []
+        self.looked_up: set[str] = set()
+        """Unknowns that a model looked up, since these beliefs were copied."""
 
     def copy(self) -> Beliefs:
         """The same beliefs, to be changed apart from these."""
@@ -132,6 +135,26 @@ class Beliefs:
         variance = sum(s * g for s, g in zip(self._times(slope), slope, strict=True))
         return value, math.sqrt(max(0.0, variance))
 
+    def shares(self, model: Callable[[Reader], float]) -> list[tuple[str, float]]:
+        """Which unknowns leave what `model` returns in doubt: share of its variance, largest first.
+
+        Shares of unknowns that are believed together add up; one may be negative.
+        """
+        self._met_by(model)
+        _, slope = self._linear(model, self._mean)
+        spread = self._times(slope)
+        parts = {name: slope[i] * spread[i] for name, i in self._index.items() if slope[i]}
+        whole = sum(parts.values())
+        if whole <= 0:
+            return []
+        return sorted(((n, p / whole) for n, p in parts.items()), key=lambda item: -item[1])
+
+    def shifted(self, name: str, factor: float) -> Reader:
+        """Looks unknowns up at their middle, but this one at `factor` times its own."""
+        at = list(self._mean)
+        at[self._index[name]] += math.log(factor)
+        return self._reader(at)
+
     def reader(self) -> Reader:
         """Looks unknowns up at their middle."""
         return self._reader(self._mean)
@@ -148,7 +171,7 @@ class Beliefs:
 
         return reader
 
-    def _met_by(self, model: Callable[[Reader], float]) -> list[str]:
+    def _met_by(self, model: Callable[[Reader], float]) -> None:
         """Let the model run once to see what it looks up, and hold all of it."""
         met: dict[str, None] = {}
 
@@ -156,11 +179,11 @@ class Beliefs:
             keys = [name, f"{name}@{at}"] if at else [name]
             self._meet(keys)
             met.update(dict.fromkeys(keys))
+            self.looked_up.update(keys)
             return self._reader(self._mean)(name, at=at)
 
         model(probe)
         self._used = [self._index[name] for name in met]
-        return list(met)
 
     def _meet(self, names: Iterable[str]) -> None:
         for name in names:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from harness.triage.beliefs import Beliefs
 from harness.triage.placement import Drafting, Placement, Read
 from harness.triage.points import Quantity, Use
-from harness.triage.prefill_time import Prompt, prompt_log_ms
+from harness.triage.prefill_time import Computing, Prompt, prompt_log_ms
 from harness.triage.priors import first_belief
 from harness.triage.token_time import log_ms, verify_cost
 
@@ -92,7 +92,8 @@ def _model(point: Point, side: PointPlacement) -> Callable[[Reader], float]:
             ubatch=side.prefill.ubatch,
             upload_gb=side.prefill.upload_gb,
             link_gb_s=side.prefill.link_gb_s,
-            active_parameters_b=side.prefill.active_parameters_b or 10.0,
+            active_parameters_b=side.prefill.active_parameters_b,
+            computing=(Computing(device="main", device_class=point.main_class),),
         )
         return partial(prompt_log_ms, prompt)
     placement = point.placement(side)

@@ -91,6 +91,20 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Hot:
+    """The most used experts of every layer on one device, the others elsewhere."""
+
+    device: str
+    share: float
+    """Of the experts' bytes, on `device`."""
+    experts_gb: float
+    """Routed experts read for a token, all of them."""
+    cold_device: str | None = None
+    """Where the others are computed; None: they are copied to `device` for each use."""
+    quantization: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Placement:
     """One way of running a model. `reads` may be empty where only drafting differs."""
 
@@ -101,6 +115,8 @@ class Placement:
     """Whether the devices work on each layer together (``-sm tensor``)."""
     splits: float = 0.0
     """Graph splits a token, from the loader log."""
+    split_us: float | None = None
+    """Cost of one split where this rig's was fitted; None: by class."""
     staged_splits: float = 0.0
     """Those of them that also wait for a copy between two devices without peer access."""
     pair_latency_us: float | None = None
@@ -114,6 +130,8 @@ class Placement:
     link_bytes: float = 0.0
     """Bytes a token over the narrowest link between the devices."""
     link_gb_s: float | None = None
+    hot: Hot | None = None
+    """Experts kept by how often they are used."""
     messages: float = 0.0
     """Messages a token to another process (RPC)."""
     round_trip_us: float = 0.0

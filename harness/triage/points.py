@@ -118,7 +118,7 @@ class PointPrefill:
     upload_gb: float = 0.0
     """GB that cross the link once a batch."""
     link_gb_s: float | None = None
-    active_parameters_b: float | None = None
+    active_parameters_b: float
     """Parameters that compute a token, 1e9."""
 
 

@@ -89,13 +89,13 @@ PRIORS = {
         middle=1.0, doubt=0.4, spread=0.3, unit="latencies a split", why="one staged copy a split"
     ),
     "layer:dense": Prior(
-        middle=15, doubt=0.8, spread=0.5, unit="µs a layer", why="a dozen kernels' launches"
+        middle=15, doubt=0.8, spread=0.8, unit="µs a layer", why="a dozen kernels' launches"
     ),
     "layer:moe": Prior(
-        middle=25, doubt=0.8, spread=0.5, unit="µs a layer", why="the same, and routing"
+        middle=25, doubt=0.8, spread=0.8, unit="µs a layer", why="the same, and routing"
     ),
     "layer:cpu_experts": Prior(
-        middle=60, doubt=0.8, spread=0.5, unit="µs a layer", why="threads wake and meet"
+        middle=60, doubt=0.8, spread=0.8, unit="µs a layer", why="threads wake and meet"
     ),
     "all_reduce:llama.cpp": Prior(
         middle=35, doubt=0.6, spread=0.4, unit="µs", why="two staged copies"
@@ -106,8 +106,40 @@ PRIORS = {
     "link": Prior(
         middle=0.84, doubt=0.1, spread=0.06, unit="of the link", why="6.6 of 7.88 GB/s at x4"
     ),
-    "compute": Prior(
-        middle=0.08, doubt=0.6, spread=0.5, unit="ms a token and 1e9 parameters", why="25 TFLOP/s"
+    "compute:discrete_gpu": Prior(
+        middle=0.045,
+        doubt=0.6,
+        spread=0.4,
+        unit="ms a token and 1e9 parameters",
+        why="27B at 582 to 3203 tok/s on cards of 2023 to 2025",
+    ),
+    "compute:apu": Prior(
+        middle=0.17,
+        doubt=0.4,
+        spread=0.4,
+        unit="ms a token and 1e9 parameters",
+        why="27B at 268 tok/s, 5B active at 998 on a Strix Halo",
+    ),
+    "compute:apple": Prior(
+        middle=0.15,
+        doubt=0.6,
+        spread=0.4,
+        unit="ms a token and 1e9 parameters",
+        why="between an APU and a card",
+    ),
+    "compute:desktop_cpu": Prior(
+        middle=0.7,
+        doubt=0.6,
+        spread=0.4,
+        unit="ms a token and 1e9 parameters",
+        why="2.4B active at 631 tok/s on a Ryzen 7950X",
+    ),
+    "compute:server_cpu": Prior(
+        middle=0.35,
+        doubt=0.7,
+        spread=0.4,
+        unit="ms a token and 1e9 parameters",
+        why="twice to four times a desktop's cores",
     ),
     "rpc": Prior(
         middle=400, doubt=0.8, spread=0.5, unit="µs a message", why="serialized graph and wake-ups"
@@ -137,6 +169,9 @@ PRIORS = {
         middle=1.0, doubt=0.0, spread=3.0, unit="shares a second", why="nothing is known of it"
     ),
     "step": Prior(middle=30, doubt=3.0, spread=0.0, unit="ms", why="nothing is known of it"),
+    "told:split": _told(0.2, "fitted to a run of another placement"),
+    "told:link": _told(0.05, "a copy test"),
+    "told:bandwidth": _deviation(0.06),
     "drafting:tokens": _told(0.03, "acceptance differs by prompt"),
     "drafting:draft": _told(0.15, "told of another run"),
     "drafting:beta": _told(0.2, "measured in another run or on a like device"),

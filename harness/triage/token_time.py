@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.triage import terms
-from harness.triage.placement import DraftKind
+from harness.triage.placement import DraftKind, Read
 from harness.triage.rigfile import DeviceClass
 from harness.triage.speculation import KERNEL_ROWS, Verify
 from harness.triage.terms import Term, TermKind
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.triage.beliefs import Reader
-    from harness.triage.placement import Device, Drafting, Placement, Read
+    from harness.triage.placement import Device, Drafting, Hot, Placement
 
 COPY_SHARE = 0.85
 """What a copy test reaches of the data sheet: 1541 of 1792 on an RTX 5090
@@ -42,6 +43,8 @@ def step_terms(placement: Placement, read: Reader) -> tuple[Term, ...]:
     """The same of a step of the target alone, without drafting."""
     if not placement.reads:
         return (Term(kind=TermKind.WEIGHTS, where="", amount=read(STEP), because="a whole step"),)
+    if placement.hot is not None:
+        placement = with_hot_experts(placement, placement.hot, read)
     by_device = {
         device.id: _device_terms(placement, device, read)
         for device in placement.devices
@@ -51,6 +54,27 @@ def step_terms(placement: Placement, read: Reader) -> tuple[Term, ...]:
         slowest = max(by_device.values(), key=terms.total, default=())
         return (*slowest, *_waiting(placement, read))
     return (*(t for listed in by_device.values() for t in listed), *_waiting(placement, read))
+
+
+def with_hot_experts(placement: Placement, hot: Hot, read: Reader) -> Placement:
+    """The placement with reads by use: hot experts serve share^x of the traffic, x below one.
+
+    The exponent follows from a published sweep, where half of the experts by frequency
+    gave what 57 % of the traffic gives
+    (https://github.com/kvcache-ai/ktransformers, kt-kernel's tutorial on expert scheduling).
+    """
+    served = min(1.0, hot.share ** read("traffic")) if hot.share else 0.0
+    cold_gb = hot.experts_gb * (1 - served)
+    here = hot.experts_gb if hot.cold_device is None else hot.experts_gb * served
+    parts = [Read(device=hot.device, gb=here, experts=True, quantization=hot.quantization)]
+    link_bytes = placement.link_bytes
+    if hot.cold_device is None:
+        link_bytes += cold_gb * 1e9
+    else:
+        parts.append(
+            Read(device=hot.cold_device, gb=cold_gb, experts=True, quantization=hot.quantization)
+        )
+    return replace(placement, hot=None, reads=(*placement.reads, *parts), link_bytes=link_bytes)
 
 
 def log_ms(placement: Placement, read: Reader) -> float:
@@ -63,9 +87,9 @@ def weight_gb_s(device: Device, part: Read, read: Reader) -> float:
     if device.relative:
         return read("rate", at=device.id)
     work = "moe" if part.experts else "dense"
-    own = read("device:" + device.device_class.value, at=device.id)
     if work in device.effective_gb_s:
-        return device.effective_gb_s[work] * own
+        return device.effective_gb_s[work] * read("told:bandwidth", at=device.id)
+    own = read("device:" + device.device_class.value, at=device.id)
     share = read(f"weights:{device.device_class.value}:{work}", at="rig")
     return nominal_gb_s(device, read) * share * own * _type_share(device, part, read)
 
@@ -122,7 +146,8 @@ def _waiting(placement: Placement, read: Reader) -> list[Term]:
     """Sync, link and per-layer terms: what is not reading."""
     found = []
     if placement.splits:
-        cost = read("split", at="rig")
+        told = placement.split_us
+        cost = read("split", at="rig") if told is None else told * read("told:split")
         found.append(_sync(placement.splits, cost, "graph splits"))
     if placement.staged_splits:
         found.append(_sync(placement.staged_splits, _latency_us(placement, read), "staged copies"))
@@ -140,7 +165,9 @@ def _waiting(placement: Placement, read: Reader) -> list[Term]:
         found.append(_sync(placement.messages, cost, "messages"))
     if placement.link_bytes and placement.link_gb_s:
         us = terms.wire_us(placement.link_bytes, placement.link_gb_s)
-        why = f"{placement.link_bytes / 1024:.0f} KiB at {placement.link_gb_s:.2f} GB/s"
+        size = placement.link_bytes
+        carried = f"{size / 1e9:.2f} GB" if size > 1e8 else f"{size / 1024:.0f} KiB"
+        why = f"{carried} at {placement.link_gb_s:.2f} GB/s"
         found.append(Term(kind=TermKind.LINK, where="", amount=us / 1e3, because=why))
     if placement.overheads and placement.shape.layers:
         found.extend(_per_layer(placement, read))

@@ -1,0 +1,232 @@
+"""The answer to a question: options judged and ranked, hazards, inputs, what does not help."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from harness.triage import options_draft
+from harness.triage.candidates import alone_options, split_options
+from harness.triage.fit import SPEED_NOISE
+from harness.triage.forecast import Forecast, Forecaster, Rival
+from harness.triage.hazard import Hazard
+from harness.triage.hazards_model import model_hazards
+from harness.triage.hazards_rig import rig_hazards
+from harness.triage.inputs import Input, inputs
+from harness.triage.memory import Fit, fits
+from harness.triage.model_bytes import ModelBytes, model_bytes
+from harness.triage.option import Family
+from harness.triage.prefill_time import prompt_log_ms
+from harness.triage.question import Question, Speeds
+from harness.triage.rig_devices import accelerators, bandwidth_known
+from harness.triage.scoring import Call
+from harness.triage.token_time import log_ms
+from harness.triage.unhelpful import Unhelpful, unhelpful
+from harness.triage.verdict import Verdict, judge
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.triage.beliefs import Beliefs
+    from harness.triage.option import Option
+    from harness.triage.rigfile import DeviceFacts
+
+FAMILIES = list(Family)
+CALLS = [Call.GO, Call.MEASURE_FIRST, Call.NO_GO]
+ALIKE = 0.05
+"""Gains that differ by less, in the logarithm, are ranked by how boring they are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranked:
+    """An option with forecast and verdict."""
+
+    forecast: Forecast
+    verdict: Verdict
+    incumbent: bool = False
+    """Whether it is what the others are compared with."""
+
+    @property
+    def option(self) -> Option:
+        """The option itself."""
+        return self.forecast.option
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Everything that the reports show."""
+
+    question: Question
+    sizes: ModelBytes
+    rival: Rival | None
+    ranked: tuple[Ranked, ...]
+    hazards: tuple[Hazard, ...]
+    unhelpful: tuple[Unhelpful, ...]
+    inputs: tuple[Input, ...]
+    widening: float
+    """q of `scoring`: standard deviations to either end of an interval."""
+
+    @property
+    def best(self) -> Ranked | None:
+        """The first option that is not what runs today; None: there is none."""
+        return next((ranked for ranked in self.ranked if not ranked.incumbent), None)
+
+    @property
+    def call(self) -> Call:
+        """The answer in one word."""
+        return Call.NO_GO if self.best is None else self.best.verdict.call
+
+
+def answer(question: Question, beliefs: Beliefs, widening: float) -> Answer:
+    """Answer a question.
+
+    Args:
+        question: what is asked.
+        beliefs: what the calibration points teach; not changed.
+        widening: how far predictions have missed, in standard deviations (`scoring.widening`).
+
+    Raises:
+        UsageError: the question names a KV type that does not exist.
+    """
+    sizes = model_bytes(question)
+    own = beliefs.copy()
+    alone = alone_options(question, sizes)
+    recalibrate(own, question, alone)
+    forecaster = Forecaster(own, widening)
+    splits = split_options(question, sizes)
+    rival = _rival(question, forecaster, alone, splits)
+    options = [*alone, *splits, *_drafting(question, rival, own)]
+    ranked = [_ranked(question, forecaster, option, rival) for option in options]
+    return Answer(
+        question=question,
+        sizes=sizes,
+        rival=rival,
+        ranked=tuple(sorted(ranked, key=_order)),
+        hazards=(*rig_hazards(question), *model_hazards(question, sizes)),
+        unhelpful=tuple(unhelpful(question, sizes, alone)),
+        inputs=tuple(inputs(question, sizes, own)),
+        widening=widening,
+    )
+
+
+def recalibrate(beliefs: Beliefs, question: Question, alone: Sequence[Option]) -> None:
+    """Learn from the measured speed of single devices: the command line's, else the rig file's."""
+    for option in alone:
+        device = question.rig.device(option.devices[0])
+        assert device is not None
+        speeds = question.baselines.get(device.id) or _filed(question, device)
+        if speeds is None:
+            continue
+        goal = math.log(1e3 / speeds.decode_tok_s)
+        beliefs.condition(partial(log_ms, option.placement), goal, SPEED_NOISE)
+        if speeds.prefill_tok_s and option.prompt is not None:
+            goal = math.log(1e3 / speeds.prefill_tok_s)
+            beliefs.condition(partial(prompt_log_ms, option.prompt), goal, SPEED_NOISE)
+
+
+def _filed(question: Question, device: DeviceFacts) -> Speeds | None:
+    """A baseline of this very model in the rig file."""
+    for baseline in device.baselines:
+        if baseline.model.casefold() != question.model.name.casefold():
+            continue
+        if baseline.decode_tok_s is not None:
+            prefill = baseline.prefill_tok_s
+            return Speeds(
+                decode_tok_s=float(baseline.decode_tok_s.value),
+                prefill_tok_s=None if prefill is None else float(prefill.value),
+            )
+    return None
+
+
+def _rival(
+    question: Question,
+    forecaster: Forecaster,
+    alone: Sequence[Option],
+    splits: Sequence[Option],
+) -> Rival | None:
+    """What runs today: as told, else the fastest device alone that holds it, else any split."""
+    fitting = [o for o in alone if fits(o.fills) is not Fit.NO]
+    fitting = fitting or [
+        o for o in splits if fits(o.fills) is not Fit.NO and o.family is Family.RESIDENT
+    ]
+    best = max(fitting, key=lambda o: forecaster.decode(o).value, default=None)
+    if question.incumbent is not None:
+        return Rival(
+            label="what runs today, as told",
+            speeds=question.incumbent,
+            measured=True,
+            option=best,
+        )
+    if best is None:
+        return None
+    prefill = forecaster.prefill(best)
+    return Rival(
+        label=f"{best.title}, predicted",
+        speeds=Speeds(
+            decode_tok_s=forecaster.decode(best).value,
+            prefill_tok_s=None if prefill is None else prefill.value,
+        ),
+        measured=False,
+        option=best,
+    )
+
+
+def _drafting(
+    question: Question,
+    rival: Rival | None,
+    beliefs: Beliefs,
+) -> list[Option]:
+    """Drafting on top of what runs today."""
+    base = rival.option if rival is not None else None
+    if base is None:
+        return []
+    found = []
+    own = options_draft.own_head(question, base)
+    if own is not None:
+        found.append(own)
+    asked = question.draft
+    if asked is None or asked.model is None:
+        return found
+    names = (
+        [asked.device]
+        if asked.device
+        else [device.id for device in accelerators(question.rig) if device.id not in base.devices]
+    )
+    drafter = model_bytes(replace(question, model=asked.model))
+    for name in names or [base.devices[0]]:
+        device = question.rig.device(name)
+        if device is not None:
+            found.append(options_draft.external(question, asked, base, device, drafter, beliefs)[0])
+    return found
+
+
+def _ranked(
+    question: Question, forecaster: Forecaster, option: Option, rival: Rival | None
+) -> Ranked:
+    forecast = forecaster.forecast(option, rival, question.prompt_per_reply)
+    devices = [question.rig.device(name) for name in option.devices]
+    known = all(
+        device is not None and (bandwidth_known(device) or device.id in question.baselines)
+        for device in devices
+    )
+    same = rival is not None and rival.option is not None and rival.option.key == option.key
+    return Ranked(
+        forecast=forecast,
+        verdict=judge(question, forecast, alone_known=known),
+        incumbent=same,
+    )
+
+
+def _order(ranked: Ranked) -> tuple[float, ...]:
+    """The incumbent, then GO, MEASURE FIRST, NO-GO; larger gains first, boring before clever."""
+    gain = ranked.forecast.gain
+    step = 0.0 if gain is None else -round(math.log(gain.value) / ALIKE)
+    return (
+        not ranked.incumbent,
+        CALLS.index(ranked.verdict.call),
+        ranked.verdict.fit is Fit.NO,
+        step,
+        FAMILIES.index(ranked.option.family),
+    )

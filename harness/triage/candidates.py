@@ -1,0 +1,80 @@
+"""Every option that a rig and a model have, before any is judged."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from harness.triage import options_experts, options_split
+from harness.triage.memory import Fit, fits, in_system_memory
+from harness.triage.options_alone import alone, endpoints
+from harness.triage.options_parallel import tensor_parallel
+from harness.triage.rig_devices import accelerators, host
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from harness.triage.model_bytes import ModelBytes
+    from harness.triage.option import Option
+    from harness.triage.question import Question
+    from harness.triage.rigfile import DeviceFacts
+
+MOST_CARDS = 4
+"""Devices that are paired, the fastest first; more pairs than that nobody reads."""
+
+
+def alone_options(question: Question, sizes: ModelBytes) -> list[Option]:
+    """Every device alone, fastest first, the CPU last."""
+    return [alone(question, sizes, device) for device in _devices(question)]
+
+
+def split_options(question: Question, sizes: ModelBytes) -> list[Option]:
+    """Every way over two devices, without drafting."""
+    found = [
+        endpoints(first, second)
+        for first, second in combinations(alone_options(question, sizes), 2)
+        if _apart(question, first.devices[0], second.devices[0])
+        and Fit.NO not in (fits(first.fills), fits(second.fills))
+    ]
+    for fast, slow in _pairs(question):
+        options = (
+            options_split.by_role(question, sizes, fast, slow),
+            options_split.some_experts(question, sizes, slow, fast),
+            options_split.contiguous(question, sizes, fast, slow),
+        )
+        found += [option for option in options if option is not None]
+        if not in_system_memory(fast) and not in_system_memory(slow):
+            found.append(tensor_parallel(question, sizes, fast, slow))
+    found += _by_use(question, sizes)
+    return found
+
+
+def _by_use(question: Question, sizes: ModelBytes) -> list[Option]:
+    """Experts by use: only between the fastest card and the fastest memory that it is not."""
+    pairs = [(fast, slow) for fast, slow in _pairs(question) if in_system_memory(slow)]
+    for fast, slow in pairs[:1]:
+        options = (
+            options_experts.hot_experts(question, sizes, fast, slow),
+            options_experts.streamed(question, sizes, fast, slow),
+        )
+        return [option for option in options if option is not None]
+    return []
+
+
+def _devices(question: Question) -> list[DeviceFacts]:
+    cpu = host(question.rig)
+    return [*accelerators(question.rig)[:MOST_CARDS], *([cpu] if cpu is not None else [])]
+
+
+def _pairs(question: Question) -> Iterator[tuple[DeviceFacts, DeviceFacts]]:
+    """Faster and slower device of every pair that does not share one memory."""
+    for fast, slow in combinations(_devices(question), 2):
+        if not (in_system_memory(fast) and in_system_memory(slow)):
+            yield fast, slow
+
+
+def _apart(question: Question, first: str, second: str) -> bool:
+    one, two = question.rig.device(first), question.rig.device(second)
+    assert one is not None
+    assert two is not None
+    return not (in_system_memory(one) and in_system_memory(two))

@@ -1,0 +1,214 @@
+"""What an option is predicted to do, with its interval, and which unknown decides that."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from harness.triage.interval import Interval
+from harness.triage.option import Option
+from harness.triage.prefill_time import prompt_log_ms
+from harness.triage.priors import PRIORS
+from harness.triage.question import Speeds
+from harness.triage.scoring import ROUGHNESS
+from harness.triage.terms import Term
+from harness.triage.token_time import log_ms, token_terms, weight_gb_s
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from harness.triage.beliefs import Beliefs, Reader
+
+FACTORS = 60
+"""Steps of the search for the value of an unknown at which a gain vanishes."""
+REACH = math.log(1000)
+"""How far that search goes, in the logarithm."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decider:
+    """The unknown that leaves most of the gain in doubt."""
+
+    name: str
+    """As `priors` calls it, with its device."""
+    value: float
+    """Its middle, in `unit`."""
+    unit: str
+    share: float
+    """Of the variance of the gain."""
+    turns_at: float | None
+    """Its value at which the gain vanishes, all else at the middle; None: at none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """Speeds of one option."""
+
+    option: Option
+    decode: Interval
+    """tok/s of one stream."""
+    gain: Interval | None
+    """Decode against the incumbent; None: there is none, or an input is lacking."""
+    prefill: Interval | None
+    """tok/s; None: cannot be told."""
+    prefill_gain: Interval | None
+    request_gain: Interval | None
+    """Whole requests against the incumbent, prompt and reply; ends where both speeds end."""
+    terms: tuple[Term, ...]
+    decider: Decider | None
+    break_even_prompt: float | None = None
+    """Prompt tokens a reply token at which requests take as long as the incumbent's; None:
+    no such number, since both speeds gain or both lose."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rival:
+    """What an option is compared with."""
+
+    label: str
+    speeds: Speeds
+    measured: bool
+    """Whether the decode speed was; else it is the forecast of `option`."""
+    option: Option | None = None
+
+
+class Forecaster:
+    """Turns options into forecasts.
+
+    Args:
+        beliefs: after the points and the user's baselines; not changed but for unknowns met.
+        widening: q of `scoring`.
+    """
+
+    def __init__(self, beliefs: Beliefs, widening: float) -> None:
+        self._beliefs = beliefs
+        self._q = widening
+
+    def decode(self, option: Option) -> Interval:
+        """tok/s of one stream."""
+        value, spread = self._beliefs.predict(partial(log_ms, option.placement))
+        return Interval.of_log(math.log(1e3) - value, self._half(spread))
+
+    def prefill(self, option: Option) -> Interval | None:
+        """tok/s of a prompt."""
+        if option.prompt is None:
+            return None
+        value, spread = self._beliefs.predict(partial(prompt_log_ms, option.prompt))
+        return Interval.of_log(math.log(1e3) - value, self._half(spread))
+
+    def forecast(self, option: Option, rival: Rival | None, prompt_per_reply: float) -> Forecast:
+        """All of an option, against a rival where there is one."""
+        decode, prefill = self.decode(option), self.prefill(option)
+        gain = decider = None
+        if rival is not None and option.lacking is None:
+            model = _against(option, rival)
+            value, spread = self._beliefs.predict(model)
+            same = rival.option is not None and rival.option.key == option.key
+            half = 0.0 if same and not rival.measured else self._half(spread)
+            gain = Interval.of_log(value, half)
+            decider = None if same else self._decider(model, option)
+        prefill_gain = None
+        if rival is not None and prefill is not None and rival.speeds.prefill_tok_s:
+            prefill_gain = prefill.times(1 / rival.speeds.prefill_tok_s)
+        ours = (decode.value, None if prefill is None else prefill.value)
+        return Forecast(
+            option=option,
+            decode=decode,
+            gain=gain,
+            prefill=prefill,
+            prefill_gain=prefill_gain,
+            request_gain=_request(decode, prefill, rival, prompt_per_reply),
+            terms=token_terms(option.placement, self._beliefs.reader()),
+            decider=decider,
+            break_even_prompt=None if rival is None else _even_prompt(ours, rival.speeds),
+        )
+
+    def _half(self, spread: float) -> float:
+        return self._q * math.hypot(spread, ROUGHNESS)
+
+    def _decider(self, model: Callable[[Reader], float], option: Option) -> Decider | None:
+        shares = self._beliefs.shares(model)
+        if not shares:
+            return None
+        name, share = shares[0]
+        base, _, device = name.partition("@")
+        rate = _rate(option, base, device, self._beliefs.reader())
+        value = self._beliefs.known(base)[0] if rate is None else rate
+        if device and rate is None:
+            value *= self._beliefs.known(name)[0]
+        turns = self._turning_factor(model, name)
+        return Decider(
+            name=name,
+            value=value,
+            unit=PRIORS[base].unit if rate is None else "GB/s",
+            share=share,
+            turns_at=None if turns is None else value * turns,
+        )
+
+    def _turning_factor(self, model: Callable[[Reader], float], name: str) -> float | None:
+        """Factor on an unknown at which the model comes to zero; None: within reach at none."""
+
+        def at(log_factor: float) -> float:
+            return model(self._beliefs.shifted(name, math.exp(log_factor)))
+
+        middle = at(0.0)
+        for end in (-REACH, REACH):
+            if (at(end) > 0) == (middle > 0):
+                continue
+            inner, outer = 0.0, end
+            for _ in range(FACTORS):
+                half = (inner + outer) / 2
+                inner, outer = (half, outer) if (at(half) > 0) == (middle > 0) else (inner, half)
+            return math.exp((inner + outer) / 2)
+        return None
+
+
+def _rate(option: Option, base: str, device_id: str, read: Reader) -> float | None:
+    """GB/s of the device whose speed an unknown scales; None: it scales no such speed."""
+    kind, _, device_class = base.partition(":")
+    if kind not in {"device", "weights", "nominal"} and base != "told:bandwidth":
+        return None
+    for part in option.placement.reads:
+        device = option.placement.device(part.device)
+        if device.id == device_id or device.device_class.value == device_class.split(":")[0]:
+            return weight_gb_s(device, part, read)
+    return None
+
+
+def _against(option: Option, rival: Rival) -> Callable[[Reader], float]:
+    """ln(option / rival) as a function of the unknowns."""
+    if rival.measured or rival.option is None:
+        known = math.log(1e3 / rival.speeds.decode_tok_s)
+        return lambda read: known - log_ms(option.placement, read)
+    other = rival.option.placement
+    return lambda read: log_ms(other, read) - log_ms(option.placement, read)
+
+
+def _request(
+    decode: Interval, prefill: Interval | None, rival: Rival | None, prompt_per_reply: float
+) -> Interval | None:
+    """Time of a request of the rival over ours; None: a prefill speed is not known."""
+    if rival is None or prefill is None or not rival.speeds.prefill_tok_s:
+        return None
+    theirs = 1 / rival.speeds.decode_tok_s + prompt_per_reply / rival.speeds.prefill_tok_s
+
+    def at(decode_tok_s: float, prefill_tok_s: float) -> float:
+        return theirs / (1 / decode_tok_s + prompt_per_reply / prefill_tok_s)
+
+    return Interval(
+        low=at(decode.low, prefill.low),
+        value=at(decode.value, prefill.value),
+        high=at(decode.high, prefill.high),
+    )
+
+
+def _even_prompt(ours: tuple[float, float | None], rival: Speeds) -> float | None:
+    """Prompt tokens a reply token at which both take as long: saved ms / lost ms."""
+    decode, prefill = ours
+    if prefill is None or not rival.prefill_tok_s:
+        return None
+    saved = 1 / rival.decode_tok_s - 1 / decode
+    lost = 1 / prefill - 1 / rival.prefill_tok_s
+    return saved / lost if saved * lost > 0 else None

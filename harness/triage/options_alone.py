@@ -1,0 +1,121 @@
+"""Each device alone, and two devices that serve independently: the boring answers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.triage import engine_words
+from harness.triage.memory import CONTEXT_BYTES, compute_buffer_bytes, fill
+from harness.triage.option import Family, Option
+from harness.triage.placement import Placement, Read
+from harness.triage.prefill import Regime
+from harness.triage.prefill_time import Computing, Prompt
+from harness.triage.rig_devices import device_of, host, is_cpu
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from harness.triage.memory import Fill
+    from harness.triage.model_bytes import ModelBytes
+    from harness.triage.question import Question
+    from harness.triage.rigfile import DeviceFacts
+
+PROMPT_TOKENS = 2048
+"""Length of the prompt that prefill speeds are told for."""
+
+
+def alone(question: Question, sizes: ModelBytes, device: DeviceFacts) -> Option:
+    """Everything on one device; the token table stays in host memory."""
+    parts = {
+        "weights": float(sizes.resident_bytes + sizes.nextn_bytes),
+        "KV": sizes.kv_bytes,
+        "compute buffer": compute_buffer_bytes(question.model, question.ubatch),
+        "driver": 0.0 if is_cpu(device) else float(CONTEXT_BYTES),
+    }
+    return Option(
+        key=f"alone:{device.id}",
+        title=f"{device.id} alone",
+        family=Family.ALONE,
+        devices=(device.id,),
+        placement=Placement(
+            devices=(device_of(device, sizes.expert_quantization),),
+            shape=sizes.shape,
+            reads=reads_on(device.id, sizes),
+            main_class=device.device_class.value,
+        ),
+        fills=(fill(device, question.rig, parts), *host_fill(question, sizes, device)),
+        words=engine_words.alone(device.id, cpu=is_cpu(device)),
+        prompt=prompt_on(question, sizes, ((device, 1.0),)),
+        regime=Regime.RESIDENT,
+    )
+
+
+def reads_on(
+    device: str, sizes: ModelBytes, *, trunk: float = 1.0, experts: float = 1.0, kv: float = 1.0
+) -> tuple[Read, ...]:
+    """Shares of a token's reads on one device; nothing where the shares are zero."""
+    found = []
+    if trunk or kv:
+        found.append(
+            Read(
+                device=device,
+                gb=sizes.trunk_gb * trunk,
+                kv_gb=sizes.kv_gb * kv,
+                quantization=sizes.trunk_quantization,
+            )
+        )
+    if experts and sizes.experts_gb:
+        found.append(
+            Read(
+                device=device,
+                gb=sizes.experts_gb * experts,
+                experts=True,
+                quantization=sizes.expert_quantization,
+            )
+        )
+    return tuple(found)
+
+
+def prompt_on(
+    question: Question, sizes: ModelBytes, shares: Sequence[tuple[DeviceFacts, float]]
+) -> Prompt:
+    """A prompt computed in these shares by these devices, nothing uploaded."""
+    return Prompt(
+        tokens=PROMPT_TOKENS,
+        ubatch=question.ubatch,
+        active_parameters_b=sizes.active_parameters_b,
+        computing=tuple(
+            Computing(device=device.id, device_class=device.device_class.value, share=share)
+            for device, share in shares
+            if share
+        ),
+    )
+
+
+def host_fill(question: Question, sizes: ModelBytes, *used: DeviceFacts) -> tuple[Fill, ...]:
+    """The tables that stay in host memory, where the host is not filled anyway."""
+    cpu = host(question.rig)
+    if cpu is None or any(device.id == cpu.id for device in used) or not sizes.host_bytes:
+        return ()
+    return (fill(cpu, question.rig, {"token tables": float(sizes.host_bytes)}),)
+
+
+def endpoints(first: Option, second: Option) -> Option:
+    """Two devices that each serve the whole model to streams of their own."""
+    return Option(
+        key=f"endpoints:{first.devices[0]}+{second.devices[0]}",
+        title=f"{first.devices[0]} and {second.devices[0]} as two endpoints",
+        family=Family.ENDPOINTS,
+        devices=(*first.devices, *second.devices),
+        placement=first.placement,
+        fills=(*first.fills, *(f for f in second.fills if f.device in second.devices)),
+        words=tuple(
+            engine_words.Words(engine=a.engine, flags=f"{a.flags}   and   {b.flags}")
+            for a, b in zip(first.words, second.words, strict=True)
+        ),
+        prompt=first.prompt,
+        regime=first.regime,
+        notes=("one stream runs as fast as on its device alone; only streams side by side gain",),
+        streams=2,
+        partners=(first.key, second.key),
+    )

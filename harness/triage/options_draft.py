@@ -1,0 +1,202 @@
+"""Drafting: the target's own head, or a drafter on another device, with its break-even."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from harness.triage import engine_words
+from harness.triage.acceptance import to_p
+from harness.triage.memory import compute_buffer_bytes, fill
+from harness.triage.option import Family, Option
+from harness.triage.options_alone import reads_on
+from harness.triage.placement import Drafting, DraftKind, Placement
+from harness.triage.rig_devices import device_of
+from harness.triage.speculation import break_even_p_at, round_cost
+from harness.triage.terms import total
+from harness.triage.token_time import step_terms, verify_cost
+
+if TYPE_CHECKING:
+    from harness.triage.beliefs import Beliefs
+    from harness.triage.model_bytes import ModelBytes
+    from harness.triage.modelfacts import ModelFacts
+    from harness.triage.question import DraftQuestion, Question
+    from harness.triage.rigfile import DeviceFacts
+
+OWN_HEAD_TOKENS = 1.7
+"""Tokens a round that a target with its own head of one draft commits, as people report it."""
+OWN_HEAD_WINDOW = 1
+
+
+class Tokens(StrEnum):
+    """Whether two token lists were compared."""
+
+    EQUAL = "checked: the token lists are equal"
+    DIFFERENT = "checked: the token lists differ"
+    NOT_CHECKED = "not checked: a token list is missing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakEven:
+    """The conditional acceptance at which a drafter pays, at the middle of all unknowns."""
+
+    draft_cost: float
+    """r, in steps of the target."""
+    verify: float
+    """V(K + 1)."""
+    against_none: float | None
+    """p against no drafting; None: no p suffices."""
+    against_own_head: float | None
+    """p against the target's own head; None: no p suffices, or it has none."""
+
+
+def same_tokens(target: ModelFacts, drafter: ModelFacts) -> Tokens:
+    """Compare token lists, never the name of a family."""
+    if target.tokens_sha256 is None or drafter.tokens_sha256 is None:
+        return Tokens.NOT_CHECKED
+    equal = target.tokens_sha256 == drafter.tokens_sha256
+    return Tokens.EQUAL if equal else Tokens.DIFFERENT
+
+
+def own_head(question: Question, base: Option) -> Option | None:
+    """The base placement with the model's own draft head; None: the file holds none."""
+    asked = question.draft
+    own_asked = asked is not None and asked.model is None
+    if not question.model.nextn_layers and not own_asked:
+        return None
+    window = asked.window if asked is not None and own_asked else OWN_HEAD_WINDOW
+    tokens = asked.tokens_per_round if asked is not None and own_asked else None
+    drafting = Drafting(
+        window=window,
+        tokens_per_round=tokens or min(window + 0.7, OWN_HEAD_TOKENS + 0.3 * (window - 1)),
+        tokens_doubt=0.03 if tokens else 0.15,
+        kind=DraftKind.OWN_HEAD,
+        beta=asked.beta if asked is not None else None,
+        verify=asked.verify if asked is not None else {},
+    )
+    told = "given" if tokens else "assumed, as people report of such heads"
+    return Option(
+        key=f"own-head:{base.key}",
+        title=f"{base.title}, drafting {window} with its own head",
+        family=Family.DRAFTER,
+        devices=base.devices,
+        placement=replace(base.placement, drafting=drafting),
+        fills=base.fills,
+        words=engine_words.own_head(window),
+        prompt=base.prompt,
+        regime=base.regime,
+        prompt_note=base.prompt_note,
+        notes=(f"{drafting.tokens_per_round:.2f} tokens a round ({told})",),
+    )
+
+
+def external(
+    question: Question,
+    asked: DraftQuestion,
+    base: Option,
+    device: DeviceFacts,
+    drafter: ModelBytes,
+    beliefs: Beliefs,
+) -> tuple[Option, BreakEven]:
+    """The base placement with a drafter on another device, and what it has to accept.
+
+    A round costs K drafts, one after another; only token ids cross the link.
+    """
+    assert asked.model is not None
+    alone = Placement(
+        devices=(device_of(device, drafter.trunk_quantization),),
+        shape=drafter.shape,
+        reads=reads_on(device.id, drafter),
+        main_class=device.device_class.value,
+    )
+    target_ms, draft_ms = _step_ms(beliefs, base.placement), _step_ms(beliefs, alone)
+    if asked.tok_s is not None:
+        draft_ms = 1e3 / asked.tok_s
+    cost = draft_ms / target_ms
+    drafting = Drafting(
+        window=asked.window,
+        tokens_per_round=asked.tokens_per_round or 1.0,
+        kind=asked.kind,
+        draft_cost=cost,
+        draft_doubt=0.1 if asked.tok_s is not None else 0.3,
+        beta=asked.beta,
+        verify=asked.verify,
+    )
+    placement = replace(base.placement, drafting=drafting)
+    even = break_even(question, placement, drafting, beliefs)
+    parts = {
+        "drafter": float(drafter.resident_bytes),
+        "drafter's KV": drafter.kv_bytes,
+        "drafter's buffer": compute_buffer_bytes(asked.model, question.ubatch),
+    }
+    tokens = same_tokens(question.model, asked.model)
+    notes = [f"r {cost:.3f} steps a draft, V({asked.window + 1}) {even.verify:.2f} steps"]
+    notes.append(f"break-even p {_told(even.against_none)} against no drafting")
+    if even.against_own_head is not None or question.model.nextn_layers:
+        notes.append(f"break-even p {_told(even.against_own_head)} against its own head")
+    if asked.tokens_per_round is not None:
+        share = (asked.tokens_per_round - 1) / asked.window
+        p = to_p(asked.window, min(asked.tokens_per_round, asked.window + 1))
+        notes.append(f"{asked.acceptance_source}: accepted/drafted {share:.3f}, p {p:.3f}")
+    notes.append(f"token lists {tokens}")
+    notes.append("whether the runtime accepts an external drafter for this target: not checked")
+    option = Option(
+        key=f"drafter:{device.id}",
+        title=f"{base.title}, {asked.model.name} drafts {asked.window} on {device.id}",
+        family=Family.DRAFTER,
+        devices=tuple(dict.fromkeys((*base.devices, device.id))),
+        placement=placement,
+        fills=(*base.fills, fill(device, question.rig, parts)),
+        words=engine_words.drafter(device.id, asked.window),
+        prompt=base.prompt,
+        regime=base.regime,
+        prompt_note=base.prompt_note,
+        notes=tuple(notes),
+        lacking=None if asked.tokens_per_round is not None else "its acceptance",
+        impossible=_impossible(tokens, even),
+    )
+    return option, even
+
+
+def break_even(
+    question: Question, placement: Placement, drafting: Drafting, beliefs: Beliefs
+) -> BreakEven:
+    """Acceptance at which a round is as fast as its rivals, at the middle of all unknowns."""
+    beliefs.predict(
+        lambda read: verify_cost(placement, drafting, step_terms(placement, read), read)
+    )
+    read = beliefs.reader()
+    verify = verify_cost(placement, drafting, step_terms(placement, read), read)
+    assert drafting.draft_cost is not None
+    cost = round_cost(drafting.window, drafting.draft_cost, verify)
+    own = None
+    if question.model.nextn_layers:
+        head = replace(drafting, window=OWN_HEAD_WINDOW, rows=None, kind=DraftKind.OWN_HEAD)
+        beliefs.predict(lambda r: verify_cost(placement, head, step_terms(placement, r), r))
+        read = beliefs.reader()
+        head_cost = 0.075 + verify_cost(placement, head, step_terms(placement, read), read)
+        rival = max(1.0, OWN_HEAD_TOKENS / head_cost)
+        own = break_even_p_at(drafting.window, cost, incumbent_speedup=rival)
+    return BreakEven(
+        draft_cost=drafting.draft_cost,
+        verify=verify,
+        against_none=break_even_p_at(drafting.window, cost),
+        against_own_head=own,
+    )
+
+
+def _impossible(tokens: Tokens, even: BreakEven) -> str | None:
+    if tokens is Tokens.DIFFERENT:
+        return "its token list is not the target's"
+    return "no acceptance suffices" if even.against_none is None else None
+
+
+def _step_ms(beliefs: Beliefs, placement: Placement) -> float:
+    plain = replace(placement, drafting=None)
+    beliefs.predict(lambda read: total(step_terms(plain, read)))
+    return total(step_terms(plain, beliefs.reader()))
+
+
+def _told(p: float | None) -> str:
+    return "cannot be reached" if p is None else f"{p:.3f}"

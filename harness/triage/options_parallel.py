@@ -1,0 +1,87 @@
+"""Both devices on every layer at once: tensor parallel, where a link allows it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.triage import engine_words
+from harness.triage.memory import CONTEXT_BYTES, compute_buffer_bytes, fill
+from harness.triage.option import Family, Option
+from harness.triage.options_alone import host_fill, prompt_on, reads_on
+from harness.triage.placement import Placement
+from harness.triage.prefill import Regime
+from harness.triage.rig_devices import device_of, link_gb_s, nominal, peer_access
+from harness.triage.terms import wire_us
+
+if TYPE_CHECKING:
+    from harness.triage.model_bytes import ModelBytes
+    from harness.triage.question import Question
+    from harness.triage.rigfile import DeviceFacts
+
+MEETINGS = 2
+"""All-reduces a layer: after attention and after the feed-forward block."""
+
+
+def tensor_parallel(
+    question: Question, sizes: ModelBytes, first: DeviceFacts, second: DeviceFacts
+) -> Option:
+    """Every layer over two cards, shares by the speed of their memory."""
+    rates = [nominal(first) or 1.0, nominal(second) or 1.0]
+    shares = [rate / sum(rates) for rate in rates]
+    devices = (first, second)
+    meetings = MEETINGS * sizes.layers
+    link = link_gb_s(question, *devices)
+    pair = question.rig.pair(first.id, second.id)
+    peer_speed = None if pair is None or pair.gb_s is None else float(pair.gb_s.value)
+    reached = peer_speed or (None if link is None else link[0])
+    note = "the link is not known: its bytes are left out"
+    if reached is not None:
+        us = wire_us(sizes.hidden_bytes, reached)
+        note = f"{meetings} meetings a token, each {us:.1f} µs on the wire and more in waiting"
+    return Option(
+        key=f"parallel:{first.id}+{second.id}",
+        title=f"every layer over {first.id} and {second.id}",
+        family=Family.PARALLEL,
+        devices=(first.id, second.id),
+        placement=Placement(
+            devices=tuple(device_of(device, sizes.trunk_quantization) for device in devices),
+            shape=sizes.shape,
+            reads=tuple(
+                part
+                for device, share in zip(devices, shares, strict=True)
+                for part in reads_on(device.id, sizes, trunk=share, experts=share, kv=share)
+            ),
+            parallel=True,
+            all_reduces=meetings,
+            peer=peer_access(question, first, second),
+            link_bytes=float(meetings * sizes.hidden_bytes),
+            link_gb_s=reached,
+            main_class=first.device_class.value,
+        ),
+        fills=(
+            *(
+                fill(
+                    device,
+                    question.rig,
+                    {
+                        "weights": sizes.resident_bytes * share,
+                        "KV": sizes.kv_bytes * share,
+                        "compute buffer": compute_buffer_bytes(question.model, question.ubatch),
+                        "driver": float(CONTEXT_BYTES),
+                    },
+                )
+                for device, share in zip(devices, shares, strict=True)
+            ),
+            *host_fill(question, sizes),
+        ),
+        words=engine_words.parallel((first.id, second.id), shares),
+        prompt=replace(
+            prompt_on(question, sizes, tuple(zip(devices, shares, strict=True))), parallel=True
+        ),
+        regime=Regime.RESIDENT,
+        notes=(
+            note,
+            "llama.cpp's --fit refuses it; it is a different sum of products than one card's",
+        ),
+    )

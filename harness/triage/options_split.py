@@ -1,0 +1,337 @@
+"""One process over two devices, in sequence: by role, by layer, and some experts elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from harness.triage import engine_words
+from harness.triage.memory import (
+    CONTEXT_BYTES,
+    capacity,
+    compute_buffer_bytes,
+    fill,
+    in_system_memory,
+)
+from harness.triage.option import Family, Option
+from harness.triage.options_alone import host_fill, prompt_on, reads_on
+from harness.triage.placement import Placement
+from harness.triage.prefill import Regime, upload_starts_at
+from harness.triage.rig_devices import (
+    device_of,
+    is_cpu,
+    link_gb_s,
+    nominal,
+    pair_sync_us,
+    peer_access,
+)
+from harness.triage.terms import read_ms
+
+if TYPE_CHECKING:
+    from harness.triage.memory import Fill
+    from harness.triage.model_bytes import ModelBytes
+    from harness.triage.placement import Read
+    from harness.triage.prefill_time import Prompt
+    from harness.triage.question import Question
+    from harness.triage.rigfile import DeviceFacts
+
+
+def by_role(
+    question: Question, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
+) -> Option | None:
+    """Attention, KV and shared weights on the fast device; experts there as far as they fit.
+
+    None: the model is dense, or all of it fits the fast device anyway.
+    """
+    if not sizes.expert_layers:
+        return None
+    room = _room(question, sizes, fast, trunk=True)
+    held = _layers_that_fit(sizes, room)
+    if held >= len(sizes.expert_layers):
+        return None
+    slow_layers = sizes.expert_layers[: len(sizes.expert_layers) - held]
+    on_slow = sum(sizes.expert_layer_bytes[: len(slow_layers)])
+    share = 1 - on_slow / sizes.experts_bytes
+    option = Option(
+        key=f"resident:{fast.id}+{slow.id}",
+        title=f"attention and KV on {fast.id}, experts of {len(slow_layers)} of "
+        f"{len(sizes.expert_layers)} layers on {slow.id}",
+        family=Family.RESIDENT,
+        devices=(fast.id, slow.id),
+        placement=_sequence(
+            question,
+            sizes,
+            (fast, slow),
+            2 * len(slow_layers) + 2,
+            (
+                *reads_on(fast.id, sizes, experts=share),
+                *reads_on(slow.id, sizes, trunk=0, kv=0, experts=1 - share),
+            ),
+        ),
+        fills=(
+            _fast_fill(question, sizes, fast, sizes.experts_bytes - on_slow),
+            fill(slow, question.rig, {"experts": float(on_slow), **_buffer(question, slow)}),
+            *host_fill(question, sizes, slow),
+        ),
+        words=engine_words.by_role(
+            fast.id,
+            slow.id,
+            slow_layers,
+            slow_is_cpu=is_cpu(slow),
+            all_layers=not held,
+        ),
+        notes=_role_notes(question, sizes, fast, slow),
+    )
+    return _with_prompt(question, sizes, option, fast, slow, on_slow, fast_share=share)
+
+
+def some_experts(
+    question: Question, sizes: ModelBytes, big: DeviceFacts, card: DeviceFacts
+) -> Option | None:
+    """All stays on the big device but the experts of as many layers as the card holds.
+
+    None: the model is dense, or the card holds not one layer's experts.
+    """
+    if not sizes.expert_layers or big.id == card.id:
+        return None
+    held = _layers_that_fit(sizes, _room(question, sizes, card, trunk=False))
+    held = min(held, len(sizes.expert_layers))
+    if not held:
+        return None
+    layers = sizes.expert_layers[-held:]
+    moved = sum(sizes.expert_layer_bytes[-held:])
+    share = moved / sizes.experts_bytes
+    rest = sizes.resident_bytes - moved
+    option = Option(
+        key=f"experts:{big.id}+{card.id}",
+        title=f"{big.id}, with the experts of {held} of {len(sizes.expert_layers)} layers "
+        f"({share:.1%}) on {card.id}",
+        family=Family.EXPERTS,
+        devices=(big.id, card.id),
+        placement=_sequence(
+            question,
+            sizes,
+            (big, card),
+            2 * held + 2,
+            (
+                *reads_on(big.id, sizes, experts=1 - share),
+                *reads_on(card.id, sizes, trunk=0, kv=0, experts=share),
+            ),
+        ),
+        fills=(
+            fill(
+                big,
+                question.rig,
+                {
+                    "weights": float(rest + sizes.nextn_bytes),
+                    "KV": sizes.kv_bytes,
+                    **_buffer(question, big),
+                },
+            ),
+            fill(card, question.rig, {"experts": float(moved), **_buffer(question, card)}),
+            *host_fill(question, sizes, big),
+        ),
+        words=engine_words.both(
+            f"-dev {big.id},{card.id} -ngl 99 -sm layer -ts 1,0 "
+            + engine_words.experts_rule(layers, card.id)
+        )
+        if not is_cpu(big)
+        else engine_words.both(
+            f"-dev {card.id} -ngl 0 {engine_words.experts_rule(layers, card.id)}",
+            ik_flags=f"-ngl 0 {engine_words.experts_rule(layers, card.id)}",
+        ),
+    )
+    return _with_prompt(question, sizes, option, card, big, rest, fast_share=share)
+
+
+def contiguous(
+    question: Question, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
+) -> Option | None:
+    """Whole layers in two ranges, as many on the fast device as fit with their KV.
+
+    None: all of it fits the fast device, or not even one layer does.
+    """
+    per_layer = (sizes.resident_bytes + sizes.kv_bytes) / max(1, sizes.layers)
+    held = int(max(0.0, _room(question, sizes, fast, trunk=False)) // per_layer)
+    if not 0 < held < sizes.layers:
+        return None
+    share = held / sizes.layers
+    on_slow = sizes.resident_bytes * (1 - share)
+    option = Option(
+        key=f"layers:{fast.id}+{slow.id}",
+        title=f"{held} layers on {fast.id}, {sizes.layers - held} on {slow.id}",
+        family=Family.CONTIGUOUS,
+        devices=(fast.id, slow.id),
+        placement=_sequence(
+            question,
+            sizes,
+            (fast, slow),
+            3,
+            (
+                *reads_on(fast.id, sizes, trunk=share, experts=share, kv=share),
+                *reads_on(slow.id, sizes, trunk=1 - share, experts=1 - share, kv=1 - share),
+            ),
+            hops=2,
+        ),
+        fills=(
+            _layer_fill(question, sizes, fast, share),
+            _layer_fill(question, sizes, slow, 1 - share),
+            *host_fill(question, sizes, slow),
+        ),
+        words=engine_words.partly_host(fast.id, held)
+        if is_cpu(slow)
+        else engine_words.contiguous((fast.id, slow.id), (held, sizes.layers - held)),
+        notes=_range_notes(sizes, fast, slow, share),
+    )
+    return _with_prompt(question, sizes, option, fast, slow, on_slow, fast_share=share)
+
+
+def _sequence(
+    question: Question,
+    sizes: ModelBytes,
+    devices: tuple[DeviceFacts, DeviceFacts],
+    splits: int,
+    reads: tuple[Read, ...],
+    *,
+    hops: int | None = None,
+) -> Placement:
+    first, second = devices
+    two_cards = not in_system_memory(first) and not in_system_memory(second)
+    counted = splits if question.splits is None or hops == 2 else question.splits.count
+    link = link_gb_s(question, *(d for d in devices if not in_system_memory(d)))
+    staged = counted if two_cards and not peer_access(question, first, second) else 0
+    return Placement(
+        devices=tuple(device_of(device, sizes.expert_quantization) for device in devices),
+        shape=sizes.shape,
+        reads=reads,
+        splits=counted,
+        split_us=pair_sync_us(question, first, second),
+        staged_splits=staged,
+        link_bytes=float(sizes.hidden_bytes * (counted if hops is None else hops)),
+        link_gb_s=None if link is None else link[0],
+        main_class=first.device_class.value,
+    )
+
+
+def _room(question: Question, sizes: ModelBytes, device: DeviceFacts, *, trunk: bool) -> float:
+    """Bytes that are left on a device for more, with the trunk and all KV there or not."""
+    free = capacity(device, question.rig) or 0.0
+    free -= sum(_buffer(question, device).values())
+    if trunk:
+        free -= sizes.trunk_bytes + sizes.nextn_bytes + sizes.kv_bytes
+    return free
+
+
+def _layers_that_fit(sizes: ModelBytes, room: float) -> int:
+    """How many layers' experts fit, taken from the last layer backward."""
+    held = 0
+    for size in reversed(sizes.expert_layer_bytes):
+        room -= size
+        if room < 0:
+            break
+        held += 1
+    return held
+
+
+def _buffer(question: Question, device: DeviceFacts) -> dict[str, float]:
+    return {
+        "compute buffer": compute_buffer_bytes(question.model, question.ubatch),
+        "driver": 0.0 if in_system_memory(device) else float(CONTEXT_BYTES),
+    }
+
+
+def _fast_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, experts: float) -> Fill:
+    return fill(
+        device,
+        question.rig,
+        {
+            "attention and shared": float(sizes.trunk_bytes),
+            "own draft head": float(sizes.nextn_bytes),
+            "experts": float(experts),
+            "KV": sizes.kv_bytes,
+            **_buffer(question, device),
+        },
+    )
+
+
+def _layer_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, share: float) -> Fill:
+    return fill(
+        device,
+        question.rig,
+        {
+            "weights": sizes.resident_bytes * share,
+            "KV": sizes.kv_bytes * share,
+            **_buffer(question, device),
+        },
+    )
+
+
+def _with_prompt(
+    question: Question,
+    sizes: ModelBytes,
+    option: Option,
+    card: DeviceFacts,
+    other: DeviceFacts,
+    elsewhere_bytes: float,
+    *,
+    fast_share: float,
+) -> Option:
+    """The prompt's regime: uploaded where the other pool is host memory and batches are large."""
+    shared = prompt_on(question, sizes, ((card, fast_share), (other, 1 - fast_share)))
+    if not in_system_memory(other):
+        return replace(option, prompt=shared, regime=Regime.IN_PLACE)
+    starts = upload_starts_at(question.runtime, sizes.shape.experts, sizes.shape.used)
+    if question.ubatch < starts:
+        note = f"batches of {question.ubatch} are below {starts}, from which experts are uploaded"
+        return replace(option, prompt=shared, regime=Regime.IN_PLACE, prompt_note=note)
+    link = link_gb_s(question, card)
+    if link is None:
+        return replace(option, prompt_note=f"the link of {card.id} is not known; give --link GB_S")
+    alone: Prompt = prompt_on(question, sizes, ((card, 1.0),))
+    return replace(
+        option,
+        prompt=replace(
+            alone,
+            upload_gb=elsewhere_bytes / 1e9,
+            link_gb_s=link[0],
+            link_measured=link[1],
+        ),
+        regime=Regime.UPLOADED,
+        prompt_note=(
+            f"{elsewhere_bytes / 1e9:.1f} GB cross the link for every batch of "
+            f"{question.ubatch} tokens; a larger -ub takes them less often"
+        ),
+    )
+
+
+def _role_notes(
+    question: Question, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
+) -> tuple[str, ...]:
+    """What contiguous ranges and KV apart from its attention would cost."""
+    notes = []
+    link = link_gb_s(question, fast)
+    if link is not None and sizes.kv_gb:
+        apart = read_ms(sizes.kv_gb, link[0])
+        notes.append(
+            f"KV apart from its attention (-nkvo) would put {sizes.kv_gb:.2f} GB a token over "
+            f"the link: {apart:.1f} ms"
+        )
+    slow_rate, fast_rate = nominal(slow), nominal(fast)
+    if sizes.kv_gb and slow_rate and fast_rate > slow_rate:
+        dragged = 0.5 * (read_ms(sizes.kv_gb, slow_rate) - read_ms(sizes.kv_gb, fast_rate))
+        if dragged > 0.1:
+            word = "are wrong here: they" if sizes.kv_heavy else ""
+            notes.append(
+                f"contiguous ranges (-ts) {word} would drag half of the KV to {slow.id}, at least "
+                f"{dragged:.1f} ms a token more".replace("  ", " ")
+            )
+    return tuple(notes)
+
+
+def _range_notes(
+    sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts, share: float
+) -> tuple[str, ...]:
+    if not sizes.expert_layers:
+        return ()
+    told = f"{1 - share:.0%} of the KV is read on {slow.id} rather than {fast.id}"
+    return (f"ranges move attention and its KV with the experts: {told}",)

@@ -1,0 +1,102 @@
+"""Devices of a rig in the words of the model of time, and which of them is fast."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.triage.memory import in_system_memory
+from harness.triage.placement import Device
+from harness.triage.rigfile import Workload
+from harness.triage.token_time import CPUS
+
+if TYPE_CHECKING:
+    from harness.triage.question import Question
+    from harness.triage.rigfile import DeviceFacts, RigFacts
+
+COPY_LIMIT = 1.1
+"""A copy test that says more than the data sheet by this is not believed."""
+
+
+def device_of(facts: DeviceFacts, quantization: str | None = None) -> Device:
+    """A device's speeds as the model of time takes them, fitted before measured before told."""
+    effective = {}
+    for work in Workload:
+        fitted = facts.effective_gb_s(work, quantization)
+        if fitted is not None:
+            effective[work.value] = float(fitted.value)
+    told, copied = facts.bandwidth_specified_gb_s, facts.bandwidth_measured_gb_s
+    nominal = None if told is None else float(told.value)
+    copy = None if copied is None else float(copied.value)
+    if nominal is not None and copy is not None and copy > COPY_LIMIT * nominal:
+        copy = None
+    return Device(
+        id=facts.id,
+        device_class=facts.device_class.value,
+        nominal_gb_s=nominal,
+        copy_gb_s=copy,
+        effective_gb_s=effective,
+    )
+
+
+def is_cpu(facts: DeviceFacts) -> bool:
+    """Whether it is the host processor."""
+    return facts.device_class.value in CPUS
+
+
+def bandwidth_known(facts: DeviceFacts) -> bool:
+    """Whether anything at all tells how fast its memory is."""
+    return bool(
+        facts.bandwidth_specified_gb_s
+        or facts.bandwidth_measured_gb_s
+        or facts.bandwidth_effective
+        or any(b.decode_tok_s for b in facts.baselines)
+    )
+
+
+def nominal(facts: DeviceFacts) -> float:
+    """GB/s by which devices are put in order; 0 where nothing is known."""
+    told = facts.bandwidth_specified_gb_s or facts.bandwidth_measured_gb_s
+    return 0.0 if told is None else float(told.value)
+
+
+def accelerators(rig: RigFacts) -> list[DeviceFacts]:
+    """All but the CPU, fastest memory first, discrete before integrated where equal."""
+    found = [device for device in rig.devices if not is_cpu(device)]
+    return sorted(found, key=lambda d: (-nominal(d), in_system_memory(d), d.id))
+
+
+def host(rig: RigFacts) -> DeviceFacts | None:
+    """The CPU; None: the rig has none listed."""
+    return next((device for device in rig.devices if is_cpu(device)), None)
+
+
+def link_gb_s(question: Question, *devices: DeviceFacts) -> tuple[float, bool] | None:
+    """GB/s of the narrowest link among devices, and whether a copy reached it; None: unknown.
+
+    A link that the user gave counts as measured.
+    """
+    if question.link_gb_s is not None:
+        return question.link_gb_s, True
+    found: list[tuple[float, bool]] = []
+    for device in devices:
+        if device.link is None:
+            continue
+        if device.link.measured_gb_s is not None:
+            found.append((float(device.link.measured_gb_s.value), True))
+        elif device.link.gb_s is not None:
+            found.append((float(device.link.gb_s.value), False))
+    return min(found) if found else None
+
+
+def peer_access(question: Question, first: DeviceFacts, second: DeviceFacts) -> bool:
+    """Whether one reaches the other's memory, as far as the rig says."""
+    pair = question.rig.pair(first.id, second.id)
+    return bool(pair and pair.peer_access and pair.peer_access.value)
+
+
+def pair_sync_us(question: Question, first: DeviceFacts, second: DeviceFacts) -> float | None:
+    """What a split between two devices costs on this rig, µs; None: not fitted."""
+    pair = question.rig.pair(first.id, second.id)
+    if pair and pair.sync_us:
+        return float(pair.sync_us.value)
+    return None if question.rig.sync_us is None else float(question.rig.sync_us.value)
