@@ -40,6 +40,23 @@ def test_the_process_prints_what_the_engine_computes(equal: Engine) -> None:
     assert run.slots == equal().slots
 
 
+@pytest.mark.parametrize(
+    "env",
+    [
+        {"OPENBLAS_CORETYPE": "Prescott"},
+        {"OPENBLAS_CORETYPE": "Haswell"},
+        {"NPY_DISABLE_CPU_FEATURES": "X86_V4 X86_V3 AVX512F AVX2 FMA3"},
+        {"OPENBLAS_NUM_THREADS": "2", "MKL_NUM_THREADS": "2"},
+    ],
+    ids=lambda env: " ".join(env.values()),
+)
+def test_the_stream_does_not_depend_on_the_processor(equal: Engine, env: dict[str, str]) -> None:
+    """Other kernels of the linear algebra library, or its threads, change no token."""
+    ids = " ".join(map(str, equal.probe))
+    run = start(equal.build, "--tokens", ids, "--max-new", "60", env=env)
+    assert run.stream == equal().stream
+
+
 def test_paths_may_hold_blanks_quotes_and_other_letters(tmp_path: Path) -> None:
     """Neither the folder's path nor the interpreter's has to be plain."""
     build = write_build(tmp_path / "it's a «café» folder", rig="one")
