@@ -31,7 +31,8 @@ ID_LIMIT = 2**31
 
 _REFUSED_EXIT = 2
 _SIGNAL_EXIT = 128
-_OURS = frozenset({"SIGINT", "SIGTERM", "SIGKILL"})
+# How a server may end that was told to: by itself, or by one of the signals it was sent.
+_OURS = frozenset({None, "SIGINT", "SIGTERM", "SIGKILL"})
 _LIMITS = {
     StopReason.IDLE: "idle limit: nothing was written for too long",
     StopReason.RUN_LIMIT: "run limit: the run took too long",
@@ -97,7 +98,7 @@ def _ended_badly(outcome: Outcome, reading: Reading) -> StateFinding | None:
         printed = "" if reading.stream is None else f", having printed {_ids(reading.stream)}"
         reason = f"{_LIMITS[stopped]}; ended after {outcome.elapsed_s:.1f} s{printed}"
         return StateFinding(state=RunState.TIMED_OUT, reason=reason, quote=_last(reading))
-    if stopped is None or _fatal(outcome):
+    if stopped is None or _signal(outcome) not in _OURS:
         ending = _bad_ending(outcome)
         if ending is not None:
             return _failed(outcome, reading, ending)
@@ -108,30 +109,22 @@ def _ended_badly(outcome: Outcome, reading: Reading) -> StateFinding | None:
 
 def _bad_ending(outcome: Outcome) -> str | None:
     """How a process failed, in words; None for one that succeeded."""
-    if outcome.signal is not None:
-        return f"ended by {outcome.signal}"
+    name = _signal(outcome)
     if outcome.exit_code is None:
-        return "ended without an exit code"
+        return "it ended without an exit code" if name is None else f"it was ended by {name}"
     if outcome.exit_code == 0:
         return None
-    hidden = _hidden_signal(outcome.exit_code)
-    return f"exit code {outcome.exit_code}" + ("" if hidden is None else f" ({hidden})")
+    return f"exit code {outcome.exit_code}" + ("" if name is None else f" ({name})")
 
 
-def _hidden_signal(exit_code: int) -> str | None:
-    """The signal that a shell or a wrapper reports as 128 and its number."""
+def _signal(outcome: Outcome) -> str | None:
+    """The signal that ended a process, also as a wrapper reports it: 128 and its number."""
+    if outcome.signal is not None or outcome.exit_code is None:
+        return outcome.signal
     try:
-        return signal.Signals(exit_code - _SIGNAL_EXIT).name
+        return signal.Signals(outcome.exit_code - _SIGNAL_EXIT).name
     except ValueError:
         return None
-
-
-def _fatal(outcome: Outcome) -> bool:
-    """Whether a process that was told to stop ended by a signal that nobody sent it."""
-    name = outcome.signal
-    if name is None and outcome.exit_code is not None:
-        name = _hidden_signal(outcome.exit_code)
-    return name is not None and name not in _OURS
 
 
 def _failed(outcome: Outcome, reading: Reading, ending: str) -> StateFinding:
@@ -142,9 +135,8 @@ def _failed(outcome: Outcome, reading: Reading, ending: str) -> StateFinding:
         return StateFinding(state=RunState.NO_MEMORY, reason=reason, quote=memory.line)
     refusal = _sign(reading, Symptom.REFUSED)
     fault = _sign(reading, Symptom.ERROR, Symptom.NOT_A_NUMBER)
-    if not _fatal(outcome) and (
-        refusal is not None or (outcome.exit_code == _REFUSED_EXIT and fault is None)
-    ):
+    said_so = refusal is not None or (outcome.exit_code == _REFUSED_EXIT and fault is None)
+    if said_so and _signal(outcome) is None:
         quote = _last(reading) if refusal is None else refusal.line
         reason = f"the engine refused its flags ({ending})"
         return StateFinding(state=RunState.REFUSED, reason=reason, quote=quote)

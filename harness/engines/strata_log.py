@@ -75,7 +75,7 @@ ROWS = (
     Row(name="roles", start=_G + "device roles: ", shown=True, rest=r"main (\d+), draft (\d+)\b"),
     Row(name="gpu", start=_G + "GPU ", every=True, shown=True,
         rest=r"(\d+): (.+?)(?:, (compute capability) \d+\.\d+| \((gfx\w+)[^)]*\))"
-        r"(?: \((STRATA_EMULATE_CC)[^)]*\))?\s*$"),
+        r"(?: \((STRATA_EMULATE_CC)\b)?"),
     # the drafter
     Row(name="workspace", shown=True,
         start="strata mtp: the draft layer's gr workspace runs on the draft device"),
@@ -115,8 +115,9 @@ _BY_START: dict[str, list[tuple[Row, re.Pattern[str]]]] = {}
 for _row in ROWS:
     _BY_START.setdefault(_row.start, []).append((_row, re.compile(_row.rest)))
 
-# A wrapped dump goes on in lines of nothing but ids.
-_BARE_IDS = rb"[ \t]*[0-9][0-9 \t\r\n]*(?=\n|\Z)"
+# A dump that is wrapped, or cut by a foreign line, goes on in a line that begins with ids.
+_BARE_IDS = rb"(?:[ \t]*[0-9][0-9 \t\r\n]*(?=\n|\Z)| [0-9])"
+_LOOSE = re.compile(r"[ \t]*[0-9][0-9 \t]*$| [0-9]")
 _SIGN_STARTS = frozenset(EVERY_SIGN)
 _DUMPS = {"prompt  :", "output  :"}
 _EVERY = {row.start for row in ROWS if row.every} | _SIGN_STARTS
@@ -152,7 +153,7 @@ class Log:
 
     Attributes:
         shown: lines kept for the report, in order.
-        loose_ids: a line of nothing but ids that follows the output dump, if there is one.
+        loose_ids: a line that begins with ids and follows the output dump, if there is one.
         unread: why a file could not be read to its end.
     """
 
@@ -197,14 +198,17 @@ class Log:
                 place = (int(printed), hit.place)
                 self._enter(row, Entry(match.groups(), hit.text, place, hit.end))
                 break
-        if hit.start is None and not hit.text.strip(" \t0123456789"):
-            if printed and "output" in self.entries and self.loose_ids is None:
-                self.loose_ids = hit.text[:WIDTH]
-            return
+        if hit.start is None and printed and _LOOSE.match(hit.text) and self._in_dump():
+            self.loose_ids = self.loose_ids or hit.text[:WIDTH]
         if hit.start is None and "MiB of VRAM free" in hit.text:
             self._show(hit.text)
         if hit.worded or hit.start is None or hit.start in _SIGN_STARTS:
             self._signs.consider(hit)
+
+    def _in_dump(self) -> bool:
+        """Whether the output dump has begun, and not yet the line that follows it."""
+        dump, decode = self.last("output"), self.last("decode")
+        return dump is not None and (decode is None or decode.place < dump.place)
 
     def _enter(self, row: Row, entry: Entry) -> None:
         entries = self.entries.setdefault(row.name, [])
@@ -218,5 +222,6 @@ class Log:
             self._show(entry.line)
 
     def _show(self, line: str) -> None:
-        if len(self.shown) < _MOST_LINES:
-            self.shown.append(line[:WIDTH])
+        line = line[:WIDTH]
+        if len(self.shown) < _MOST_LINES and line not in self.shown:
+            self.shown.append(line)
