@@ -39,7 +39,7 @@ class Effect(Enum):
     CRASH_AFTER = "dies after the result block"
     HANG = "hangs before the result block"
     TRUNCATE = "the dump ends early"
-    GARBAGE = "the last half of the dump repeats a short cycle of ids"
+    GARBAGE = "the last half of the dump, 16 ids at least, repeats a short cycle"
     NAN_LINE = "the log says that logits are not finite"
     WRONG_PROMPT = "another prompt is echoed"
     NO_PROMPT = "no prompt is echoed"
@@ -95,7 +95,7 @@ _ROWS: tuple[tuple[str, Effect, str, tuple[str, ...], tuple[str, ...], str], ...
     ("crash-after", _E.CRASH_AFTER, "SIGSEGV", _DEATHS, (), "dies after the dump"),
     ("hang", _E.HANG, "polite", _HANGS, (), "hangs before the dump; deaf: to INT and TERM too"),
     ("truncate", _E.TRUNCATE, "-7", (), (), "only N ids are dumped (from the end if < 0)"),
-    ("garbage", _E.GARBAGE, "1", (), (), "the last half is a cycle of N ids"),
+    ("garbage", _E.GARBAGE, "1", (), (), "the last half, at least 16, is a cycle of N ids"),
     ("nan-line", _E.NAN_LINE, "", (), (), "logits are not finite, says the log"),
     ("wrong-prompt", _E.WRONG_PROMPT, "", (), (), "one id of the echoed prompt is another"),
     ("no-prompt", _E.NO_PROMPT, "", (), (), "the prompt is not echoed"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.reference.sampler import Pick
 
 _ILLEGAL_ACCESS = "an illegal memory access was encountered"
+_TAIL = 16  # ids that garbage fills at least
 _A_DAY_S = 86400.0
 
 
@@ -94,9 +95,9 @@ def dump(faults: ActiveFaults, prompt: Sequence[int], made: Sequence[int], *, vo
     if Effect.TRUNCATE in faults:
         ids = ids[: faults.number(Effect.TRUNCATE)]
     if Effect.GARBAGE in faults:
-        half, period = len(ids) // 2, max(1, faults.number(Effect.GARBAGE))
-        cycle = ids[:period]
-        ids[half:] = [cycle[place % period] for place in range(len(ids) - half)]
+        tail = min(max(_TAIL, len(ids) // 2), len(ids))
+        cycle = ids[: max(1, faults.number(Effect.GARBAGE))]
+        ids[len(ids) - tail :] = [cycle[place % len(cycle)] for place in range(tail)]
     output = dump_line("output", ids)
     if Effect.FOREIGN_TEXT in faults:
         middle = output.index(" ", len(output) // 2)

@@ -133,11 +133,14 @@ def test_a_truncated_dump_is_a_prefix(equal: Engine, argument: int | None, lengt
 
 
 @pytest.mark.parametrize("period", [1, 2, 3])
-def test_garbage_is_a_short_cycle(equal: Engine, period: int) -> None:
-    """The last half repeats so many ids."""
-    stream = equal(env=fault_env("garbage", argument=period)).stream
-    tail = stream[30:]
-    assert len(stream) == NEW_TOKENS
+@pytest.mark.parametrize(("length", "right"), [(60, 30), (24, 8), (10, 0)])
+def test_garbage_is_a_short_cycle(equal: Engine, period: int, length: int, right: int) -> None:
+    """The last half, and at least 16 ids, repeat so many ids."""
+    env = fault_env("garbage", argument=period)
+    stream = equal("--max-new", str(length), env=env).stream
+    tail = stream[right:]
+    assert len(stream) == length
+    assert stream[:right] == equal().stream[:right]
     assert tail[period:] == tail[:-period]
     assert len(set(tail)) == period
 
