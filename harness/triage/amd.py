@@ -98,11 +98,11 @@ def merge(shown: Iterable[AmdDevice], told: Iterable[AmdDevice]) -> tuple[AmdDev
         other = by_address.get(device.address or "")
         if other is None and not by_address and len(shown) == len(told):
             other = told[position]
-        merged.append(_fill(device, other) if other else device)
+        merged.append(fill(device, other) if other else device)
     return tuple(merged)
 
 
-def _fill(device: AmdDevice, other: AmdDevice) -> AmdDevice:
+def fill(device: AmdDevice, other: AmdDevice) -> AmdDevice:
     """The first device's facts, and the second's where it has none."""
     missing = {
         field.name: getattr(other, field.name)

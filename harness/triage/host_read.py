@@ -18,18 +18,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 GIB = 2**30
-MOST_BYTES = 2 * GIB
-LEAST_BYTES = 2**26
-"""Below this the caches would be measured."""
+USUAL_BYTES = GIB // 2
+MOST_BYTES = 4 * GIB
+CACHES = 4
+"""How many times the last cache the array is: less would be read from the cache in part."""
 SHARE_OF_FREE = 8
 """At most one part in so many of the free memory is taken."""
 REPEATS = 7
 
 
-def size_for(available_bytes: int) -> int | None:
-    """How much memory the test takes; None where so little is free that it would tell nothing."""
-    size = min(MOST_BYTES, available_bytes // SHARE_OF_FREE)
-    return size if size >= LEAST_BYTES else None
+def size_for(available_bytes: int, cache_bytes: int = 0) -> int | None:
+    """How much memory the test takes; None where too little is free to tell anything.
+
+    Args:
+        available_bytes: what is free.
+        cache_bytes: size of the last level of caches, all of them together; 0: unknown.
+    """
+    least = CACHES * cache_bytes
+    size = min(max(USUAL_BYTES, least), MOST_BYTES, available_bytes // SHARE_OF_FREE)
+    return size if size >= max(least, USUAL_BYTES // 8) else None
 
 
 def read_bandwidth(

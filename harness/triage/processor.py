@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from harness.triage.bandwidth import module_bandwidth, server_channels
@@ -28,6 +28,7 @@ ISA_FLAGS = (
     ("asimd", "neon"),
 )
 """Flags of lscpu and what they amount to, widest first."""
+_UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 _NO_LIMIT = 2**60
 """Version 1 of control groups writes a number near 2**63 for no limit."""
 _SERVER_NAME = re.compile(r"\bEPYC\b|\bXeon\b|\bThreadripper\b|\bAmpere\b|\bNeoverse\b", re.I)
@@ -49,27 +50,40 @@ class Modules:
         return f"{self.count}x {self.kind}-{self.mt_s}"
 
 
-def read_processor(run: Runner) -> tuple[CpuFacts, str | None]:
-    """The processor by ``lscpu -J``, and why there is nothing where there is nothing."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Processor:
+    """The processor as far as it tells."""
+
+    cpu: CpuFacts = field(default_factory=CpuFacts)
+    cache_bytes: int = 0
+    """The last level of caches, all together; 0: unknown."""
+    trouble: str | None = None
+    """Why there is nothing where there is nothing."""
+
+
+def read_processor(run: Runner) -> Processor:
+    """The processor by ``lscpu -J``."""
     result = run(("lscpu", "-J"))
     fields = parse_lscpu(result.stdout) if result.state is ToolState.ANSWERED else {}
     if not fields:
-        return CpuFacts(), result.trouble if result.state is not ToolState.ANSWERED else (
-            "lscpu -J printed nothing that is understood"
-        )
+        silent = result.state is ToolState.ANSWERED
+        trouble = "lscpu -J printed nothing that is understood" if silent else result.trouble
+        return Processor(trouble=trouble)
     source = "lscpu -J"
     sockets = _whole(fields.get("Socket(s)", fields.get("Cluster(s)")))
     per_socket = _whole(fields.get("Core(s) per socket", fields.get("Core(s) per cluster")))
     cores = sockets * per_socket if sockets and per_socket else None
     name = fields.get("Model name")
-    return CpuFacts(
+    cpu = CpuFacts(
         name=measured(name, source) if name else None,
         sockets=_fact(sockets, source),
         cores=_fact(cores, source),
         threads=_fact(_whole(fields.get("CPU(s)")), source),
         numa_nodes=_fact(_whole(fields.get("NUMA node(s)")), source),
         isa=_isa(fields.get("Flags", "")),
-    ), None
+    )
+    cache = _cache(fields.get("L3 cache", fields.get("L2 cache", "")))
+    return Processor(cpu=cpu, cache_bytes=cache)
 
 
 def parse_lscpu(text: str) -> dict[str, str]:
@@ -95,7 +109,7 @@ def parse_lscpu(text: str) -> dict[str, str]:
 def processor_class(cpu: CpuFacts) -> Sourced[DeviceClass]:
     """Desktop or server, by name, number of sockets and of NUMA nodes."""
     if cpu.name and _SERVER_NAME.search(cpu.name.value):
-        return specified(DeviceClass.SERVER_CPU, f"{cpu.name.value!r} is a server's or HEDT's name")
+        return specified(DeviceClass.SERVER_CPU, f"{cpu.name.value!r} has four channels or more")
     if cpu.sockets and cpu.sockets.value > 1:
         return measured(
             DeviceClass.SERVER_CPU, f"{cpu.sockets.value} sockets ({cpu.sockets.source})"
@@ -218,6 +232,12 @@ def _isa(flags: str) -> Sourced[str] | None:
         if flag in words:
             return measured(name, "flags of lscpu -J")
     return None
+
+
+def _cache(text: str) -> int:
+    """Bytes of ``384 MiB (12 instances)``, which is the sum over the instances; 0: unknown."""
+    found = re.match(r"(\d{1,6}(?:\.\d{1,3})?) ?([KMG])(?:iB)?\b", text)
+    return int(float(found[1]) * _UNITS[found[2]]) if found else 0
 
 
 def _whole(text: str | None) -> int | None:

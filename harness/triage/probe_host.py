@@ -1,0 +1,199 @@
+"""The host: its processor as a device, its memory, and what else runs on it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from harness.triage.bandwidth import soldered_bandwidth
+from harness.triage.host_read import size_for
+from harness.triage.link_paths import read_text
+from harness.triage.processor import (
+    Processor,
+    meminfo,
+    memory_bandwidth,
+    memory_limit,
+    processor_class,
+    read_modules,
+    read_processor,
+)
+from harness.triage.rigfile import SYSTEM_POOL, CpuFacts, DeviceClass, DeviceFacts, Holder
+from harness.triage.sourced import Sourced, measured, specified
+from harness.triage.tools import ToolState
+
+if TYPE_CHECKING:
+    from harness.triage.machine import Machine
+
+HEAVY_SHARE = 0.05
+"""A process with so much of the memory is named."""
+MOST_HEAVY = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What belongs to the machine as a whole."""
+
+    device: DeviceFacts
+    cpu: CpuFacts
+    memory_bytes: Sourced[int] | None
+    memory_available_bytes: Sourced[int] | None
+    memory_limit_bytes: Sourced[int] | None
+    memory_configuration: Sourced[str] | None
+    swap_bytes: Sourced[int] | None
+    os: Sourced[str] | None
+    notes: tuple[str, ...]
+
+
+def probe_host(machine: Machine) -> Host:
+    """The processor and its memory."""
+    if machine.system == "Darwin":
+        return _mac(machine)
+    processor = read_processor(machine.run)
+    cpu = processor.cpu
+    modules, without = read_modules(machine.run)
+    memory = meminfo(machine.proc)
+    notes = [processor.trouble] if processor.trouble else []
+    if without:
+        notes.append(f"memory modules: {without}")
+    total = _of(memory.get("MemTotal"), "/proc/meminfo")
+    available = _of(memory.get("MemAvailable"), "/proc/meminfo")
+    if total is None:
+        notes.append("the size of the memory could not be read")
+    limit = memory_limit(machine.proc, machine.sysfs)
+    told = soldered_bandwidth(cpu.name.value) if cpu.name else None
+    if told is None:
+        told, remark = memory_bandwidth(modules, cpu)
+        notes += [remark] if remark else []
+    read, remark = _read(machine, processor, available, limit)
+    notes += [remark] if remark else []
+    return Host(
+        device=DeviceFacts(
+            id="CPU",
+            device_class=processor_class(cpu),
+            name=cpu.name,
+            memory_bytes=total,
+            free_bytes=available,
+            bandwidth_specified_gb_s=told,
+            bandwidth_measured_gb_s=read,
+            pool=measured(SYSTEM_POOL, "the processor's memory is the system's"),
+            held_by=_heavy(machine, total),
+        ),
+        cpu=cpu,
+        memory_bytes=total,
+        memory_available_bytes=available,
+        memory_limit_bytes=limit,
+        memory_configuration=measured(str(modules), "dmidecode -t memory") if modules else None,
+        swap_bytes=_of(memory.get("SwapTotal"), "/proc/meminfo"),
+        os=_os(machine),
+        notes=tuple(notes),
+    )
+
+
+def _read(
+    machine: Machine,
+    processor: Processor,
+    available: Sourced[int] | None,
+    limit: Sourced[int] | None,
+) -> tuple[Sourced[float] | None, str | None]:
+    """The read test, and a remark where it did not run or not alone."""
+    if machine.read_test is None:
+        return None, "the bandwidth of the system's memory was not measured (--no-read-test)"
+    free = min(fact.value for fact in (available, limit) if fact) if available else None
+    size = size_for(free, processor.cache_bytes) if free is not None else None
+    if size is None:
+        return None, "too little memory is free to measure its bandwidth"
+    cores = processor.cpu.cores.value if processor.cpu.cores else 1
+    load = machine.loads()[0]
+    fact = machine.read_test(size, cores)
+    if load > cores / 4:
+        return fact, (
+            f"the memory's bandwidth was measured beside other work (load {load:.1f} on {cores} "
+            "cores) and may be too low"
+        )
+    return fact, None
+
+
+def _heavy(machine: Machine, total: Sourced[int] | None) -> tuple[Holder, ...] | None:
+    """Processes with much of the memory, largest first; None where none can be looked into."""
+    if total is None or not machine.proc.is_dir():
+        return None
+    from harness.triage.holders import name_holders
+    from harness.triage.nvidia import Holding
+
+    found = []
+    for folder in machine.proc.iterdir():
+        if not folder.name.isdecimal():
+            continue
+        status = read_text(folder / "status") or ""
+        resident = re.search(r"^VmRSS:\s+(\d{1,12}) kB$", status, re.MULTILINE)
+        if resident and int(resident[1]) * 1024 >= HEAVY_SHARE * total.value:
+            found.append(Holding(pid=int(folder.name), memory_bytes=int(resident[1]) * 1024))
+    found.sort(key=lambda holding: -(holding.memory_bytes or 0))
+    return name_holders(found[:MOST_HEAVY], machine.proc, "VmRSS in /proc")
+
+
+def _os(machine: Machine) -> Sourced[str] | None:
+    text = read_text(machine.os_release) or ""
+    found = re.search(r'^PRETTY_NAME="?([^"\n]*)"?$', text, re.MULTILINE)
+    name = found[1] if found else machine.system
+    if not name:
+        return None
+    return measured(f"{name}, kernel {machine.kernel}".strip(), "os-release, uname")
+
+
+def _mac(machine: Machine) -> Host:
+    """A Mac: one chip, one memory, by ``sysctl``. The GPU is `Metal` of the same pool."""
+    values = {}
+    notes = []
+    for key in ("machdep.cpu.brand_string", "hw.memsize", "hw.physicalcpu", "hw.logicalcpu"):
+        result = machine.run(("sysctl", "-n", key))
+        if result.state is ToolState.ANSWERED:
+            values[key] = result.stdout.strip()
+        else:
+            notes.append(result.trouble)
+    name = values.get("machdep.cpu.brand_string")
+    total = _of(_whole(values.get("hw.memsize")), "sysctl hw.memsize")
+    told = soldered_bandwidth(name) if name else None
+    if told is None:
+        notes.append("the nominal bandwidth of the memory is unknown")
+    cpu = CpuFacts(
+        name=measured(name, "sysctl machdep.cpu.brand_string") if name else None,
+        cores=_of(_whole(values.get("hw.physicalcpu")), "sysctl hw.physicalcpu"),
+        threads=_of(_whole(values.get("hw.logicalcpu")), "sysctl hw.logicalcpu"),
+    )
+    apple = name is not None and name.startswith("Apple")
+    kind = (
+        specified(DeviceClass.APPLE, f"{name!r} is Apple silicon")
+        if apple
+        else processor_class(cpu)
+    )
+    read, remark = _read(machine, Processor(cpu=cpu), total, None)
+    notes += [remark] if remark else []
+    return Host(
+        device=DeviceFacts(
+            id="CPU",
+            device_class=kind,
+            name=cpu.name,
+            memory_bytes=total,
+            bandwidth_specified_gb_s=told,
+            bandwidth_measured_gb_s=read,
+            pool=measured(SYSTEM_POOL, "the processor's memory is the system's"),
+        ),
+        cpu=cpu,
+        memory_bytes=total,
+        memory_available_bytes=None,
+        memory_limit_bytes=None,
+        memory_configuration=None,
+        swap_bytes=None,
+        os=measured(f"macOS, kernel {machine.kernel}", "uname"),
+        notes=tuple(notes),
+    )
+
+
+def _whole(text: str | None) -> int | None:
+    return int(text) if text and text.isdecimal() and len(text) < 19 else None
+
+
+def _of(value: int | None, source: str) -> Sourced[int] | None:
+    return None if value is None else measured(value, source)

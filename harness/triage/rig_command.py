@@ -1,0 +1,105 @@
+"""``hetero-test rig``: this machine as a rig file."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+
+LONGEST_NOTE = 500
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of ``rig``."""
+    parser.add_argument(
+        "--under-load",
+        action="store_true",
+        help="watch links and utilization while your engine decodes: links downshift when idle",
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=10.0,
+        metavar="S",
+        help="how long to watch under load (default: 10)",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of TOML")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="write the rig to a new file instead of stdout"
+    )
+    parser.add_argument(
+        "--log",
+        type=Path,
+        metavar="FILE",
+        help="a loader's log, for what ggml says of unified memory (uma: 0 or 1)",
+    )
+    parser.add_argument(
+        "--no-read-test",
+        action="store_true",
+        help="do not measure the bandwidth of the system's memory (some seconds)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Look at the machine and print it.
+
+    Raises:
+        UsageError: an option is out of range, the log cannot be read, or the file exists.
+        StoreError: the file cannot be written.
+    """
+    from harness.errors import ExitCode, UsageError
+    from harness.plain import printable
+    from harness.store import write, writing
+    from harness.triage.loader_log import read_loader_log
+    from harness.triage.machine import Machine, Sampling
+    from harness.triage.nvml import import_nvml
+    from harness.triage.rig_probe import probe_rig
+    from harness.triage.rigfile import dump_rig
+
+    if not 0.5 <= args.seconds <= 3600:
+        raise UsageError(f"--seconds {args.seconds:g} is not between 0.5 and 3600")
+    if args.out is not None and args.out.exists():
+        raise UsageError(
+            f"{args.out} exists and may hold facts that were fitted or written by hand",
+            hint="name another file",
+        )
+    log = read_loader_log(args.log) if args.log is not None else None
+    if args.under_load:
+        _say(f"watching for {args.seconds:g} s: keep your load running")
+    machine = Machine(nvml=import_nvml(), read_test=None if args.no_read_test else _read_test)
+    sampling = Sampling(under_load=args.under_load, seconds=args.seconds)
+    rig = probe_rig(machine, sampling, log=log)
+    for note in rig.notes:
+        _say(printable(note, LONGEST_NOTE))
+    text = _json(rig) if args.json else dump_rig(rig)
+    if args.out is None:
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+        sys.stdout.flush()
+    else:
+        with writing(args.out):
+            write(args.out, text)
+        _say(f"wrote {args.out}")
+    return int(ExitCode.PASS)
+
+
+def _read_test(size_bytes: int, threads: int) -> object:
+    from harness.triage.host_read import read_bandwidth  # numpy costs 100 ms
+
+    return read_bandwidth(size_bytes, threads)
+
+
+def _json(rig: object) -> str:
+    """The rig as JSON, every fact an object with value, origin, source, low and high."""
+    import json
+    from dataclasses import asdict
+    from typing import Any, cast
+
+    values = {"schema": "hetero-test/rig/1", **asdict(cast("Any", rig))}
+    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+
+
+def _say(text: str) -> None:
+    print(f"hetero-test: {text}", file=sys.stderr)
