@@ -19,7 +19,7 @@ CPU: Final = "CPU"
 
 _LISTED = re.compile(r"^\s+(?P<id>\w+): (?P<name>.*) \((?P<total>\d{1,9}) MiB, \d{1,9} MiB free\)$")
 _NUMBER = re.compile(r"\d+$")
-_TRANSLATED = re.compile(r"^Microsoft Direct3D12 \((?P<name>.+)\)(?: \(Dozen\))?$")
+_TRANSLATED = re.compile(r"^Microsoft Direct3D12 \((?P<name>.+?)\)(?: \(Dozen\))?$")
 _DRIVER = re.compile(r"\s*\([^()]*\)$")
 
 
@@ -52,33 +52,46 @@ def listing(output: bytes) -> Listing:
         for line in decoded(output)
         if (found := _LISTED.match(line)) and found["id"] != CPU
     ]
-    devices: list[Device] = []
-    notes: list[str] = []
-    for entry in {entry.id: entry for entry in entries}.values():
-        twin = _twin(entry, entries, devices)
-        if twin is None:
-            devices.append(entry)
-        else:
-            notes.append(f"{entry.id} ({entry.name}) is the same physical device as {twin.id}")
-    return Listing(devices=tuple(devices), notes=tuple(notes))
+    distinct = {entry.id: entry for entry in entries}
+    twins: dict[str, Device] = {}
+    # Entries of a translating layer last, so that the card goes by its own driver's name.
+    for entry in sorted(distinct.values(), key=_is_translated):
+        others = [other for other in distinct.values() if other.id not in twins]
+        if (twin := _twin(entry, others)) is not None:
+            twins[entry.id] = twin
+    return Listing(
+        devices=tuple(entry for name, entry in distinct.items() if name not in twins),
+        notes=tuple(
+            f"{name} ({distinct[name].name}) is the same physical device as {twins[name].id}"
+            for name in distinct
+            if name in twins
+        ),
+    )
 
 
-def _twin(entry: Device, entries: Sequence[Device], kept: Iterable[Device]) -> Device | None:
-    """The kept device that is the same card as an entry."""
+def _twin(entry: Device, entries: Sequence[Device]) -> Device | None:
+    """The entry before it that is the same card, if there is one.
+
+    The n-th card of a name in one backend is the n-th of that name in another.
+    """
     if _is_remote(entry):
         return None
-    translated = _TRANSLATED.match(entry.name)
     card, backend = _card(entry.name), _backend(entry.id)
-    mine = [e for e in entries if _card(e.name) == card and not _is_remote(e)]
-    if translated is not None:
-        return next((device for device in kept if _card(device.name) == card), None)
-    # The n-th card of a name in one backend is the n-th of that name in another.
-    place = [e for e in mine if _backend(e.id) == backend].index(entry)
-    first = _backend(mine[0].id)
-    others = [e for e in mine if _backend(e.id) == first]
-    if first == backend or place >= len(others):
-        return None
-    return next((device for device in kept if device.id == others[place].id), None)
+    alike = [
+        other
+        for other in entries
+        if _card(other.name) == card and not _is_remote(other) and not _is_translated(other)
+    ]
+    if _is_translated(entry):
+        return alike[0] if alike else None
+    first = _backend(alike[0].id)
+    place = [other for other in alike if _backend(other.id) == backend].index(entry)
+    there = [other for other in alike if _backend(other.id) == first]
+    return there[place] if first != backend and place < len(there) else None
+
+
+def _is_translated(device: Device) -> bool:
+    return _TRANSLATED.match(device.name) is not None
 
 
 def _is_remote(device: Device) -> bool:

@@ -54,7 +54,10 @@ def value(flags: Sequence[str], names: Collection[str]) -> str | None:
 def has_drafter(flags: Sequence[str]) -> bool:
     """Whether a draft model is given, or heads of the model itself are to draft."""
     spec_type = value(flags, SPECULATION) or ""
-    return any(flag in (*DRAFT_MODEL, *DRAFT_SOURCE) for flag in flags) or "draft-" in spec_type
+    return any(flag in (*DRAFT_MODEL, *DRAFT_SOURCE) for flag in flags) or (
+        # llama.cpp: draft-simple, draft-mtp, …; ik_llama.cpp: mtp:n_max=1
+        "draft-" in spec_type or spec_type.startswith("mtp")
+    )
 
 
 def combine(flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:

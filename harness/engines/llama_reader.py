@@ -366,11 +366,13 @@ class _Reader:
         self._fault(Fault.REFUSED, line)
 
     def _on_error(self, line: bytes) -> None:
-        if self.fitting or patterns.HARMLESS.search(line):
+        is_abort = patterns.ABORT.match(line) is not None
+        # What goes wrong while it is tried what fits is no failure, unless it is the end.
+        if (self.fitting and not is_abort) or patterns.HARMLESS.search(line):
             return
         if patterns.NO_MEMORY.search(line):
             self._fault(Fault.NO_MEMORY, line)
-        elif patterns.ABORT.match(line):
+        elif is_abort:
             self._fault(Fault.ABORT, line)
         elif not self.listening and patterns.REFUSED.search(line):
             self._fault(Fault.REFUSED, line)

@@ -1,0 +1,1 @@
+"""Engine families: each is found, asked, launched and read as its tests say."""

@@ -1,0 +1,167 @@
+"""Where the tensors are: the equality key, and what proves a placement."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+
+from harness.engines.llama_devices import declared
+from harness.engines.llama_log import LlamaLog
+from harness.engines.llama_reader import nothing, read
+from harness.engines.llama_residency import memory, ranges, residency, sightings
+from harness.model import Device, Residency
+
+LOGS = Path(__file__).with_name("logs")
+DEVICES = tuple(
+    Device(id=f"RPC{n}", name=f"127.0.0.1:{50052 + n}", kind=f"RPC{n}") for n in range(2)
+)
+LIKE = declared(DEVICES, {"RPC0": "CPU", "RPC1": "CPU"})
+
+
+def log(name: str) -> LlamaLog:
+    with (LOGS / f"{name}.log").open("rb") as stream:
+        return read(stream)
+
+
+def where(name: str, devices: tuple[Device, ...] = DEVICES) -> Residency:
+    return residency(log(name), devices)
+
+
+def seen(name: str) -> dict[str, str | None]:
+    return {sighting.part: sighting.value for sighting in sightings(log(name), DEVICES)}
+
+
+@pytest.mark.parametrize("name", ["split", "half", "kv-on-cpu"])
+def test_like_devices_have_one_residency(name: str) -> None:
+    """Where all devices are of one kind it does not matter which of them holds a tensor."""
+    assert where(name, LIKE).equals(where("cpu", LIKE))
+    assert not where(name).equals(where("cpu"))
+
+
+def test_overrides_between_like_devices_do_not_matter() -> None:
+    """Experts that -ot moved to a device of the same kind are where they were."""
+    assert where("experts-apart", LIKE).equals(where("rpc0", LIKE))
+    assert not where("experts-apart").equals(where("rpc0"))
+
+
+def test_residency_of_another_device_is_another() -> None:
+    """Undeclared RPC devices are kinds of their own, so one is not as good as the other."""
+    one, other = where("draft-other"), where("draft-swapped")
+    assert one.known
+    assert not one.equals(other)
+    assert one.main_kind != other.main_kind  # so that no anchor is looked for
+
+
+def test_the_drafter_is_no_part_of_it() -> None:
+    """Where drafts are made has no say in what is verified."""
+    assert where("draft-other").equals(where("draft-cpu"))
+
+
+def test_repacking_is_context_and_not_key() -> None:
+    """Repacked weights are the same tensors in the same place."""
+    assert where("repack").equals(where("no-repack"))
+
+
+def test_labels_name_ranges_and_roles() -> None:
+    """A label says in few words which layers and roles are where."""
+    assert where("split").label == (
+        "CPU: input; RPC0: layers 0-2, KV 0-2; RPC1: layers 3, output, KV 3"
+    )
+    assert where("experts-apart").label == (
+        "CPU: input; RPC0: layers 0-3, output, KV 0-3; RPC1: experts 0-3"
+    )
+
+
+def test_key_names_every_tensor_that_moved() -> None:
+    """Moving two of three expert tensors is another residency than moving all."""
+    text = (LOGS / "experts-apart.log").read_text()
+    fewer = "\n".join(line for line in text.splitlines() if "ffn_gate_exps" not in line)
+    assert not residency(read(io.BytesIO(fewer.encode())), DEVICES).equals(where("experts-apart"))
+
+
+def test_sizes_stand_in_for_tensors() -> None:
+    """Without debug lines bytes by kind of device are the key."""
+    facts = dict(where("split-lv4").facts)
+    assert facts["RPC0"] == "1.69 MiB of weights, 0.75 MiB of KV"
+    assert dict(where("split-lv4", LIKE).facts)["CPU"] == "3.01 MiB of weights, 1.00 MiB of KV"
+
+
+def test_a_tensor_split_is_a_kind_of_its_own() -> None:
+    """Sums within a layer that are spread over devices round as no single device does."""
+    assert "tensor split over RPC0 and RPC1: layers 0-3" in where("tensor-split").label
+    assert not where("tensor-split", LIKE).equals(where("split", LIKE))
+
+
+@pytest.mark.parametrize("name", ["no-model", "rpc-down", "unknown-argument", "assert"])
+def test_unknown(name: str) -> None:
+    """A log in which no model was loaded tells no residency, and unknown equals nothing."""
+    assert not where(name).known
+    assert not where(name).equals(where(name))
+    assert not residency(nothing(), DEVICES).known
+
+
+def test_tensors_that_a_device_cannot_hold() -> None:
+    """Weights that fell back to another kind are part of the key, as far as they are told."""
+    text = (LOGS / "rpc0.log").read_text()
+    moved = text.replace(
+        "tensor 'token_embd.weight' (f32) (and 0 others) cannot be used with preferred buffer "
+        "type CPU_REPACK, using CPU instead",
+        "tensor 'blk.0.attn_q.weight' (iq3_s) (and 3 others) cannot be used with preferred buffer "
+        "type RPC0, using CPU instead",
+    )
+    found = residency(read(io.BytesIO(moved.encode())), DEVICES)
+    assert not found.equals(where("rpc0"))
+    assert "blk.0.attn_q.weight and 3 more in CPU, not RPC0" in dict(found.facts).values()
+
+
+@pytest.mark.parametrize(
+    ("name", "parts"),
+    [
+        ("cpu", {"main": "CPU", "feed-forward": "CPU", "attention": "CPU", "kv": "CPU"}),
+        ("half", {"main": "CPU+RPC0", "kv": "CPU+RPC0"}),
+        ("split", {"main": "RPC0+RPC1", "kv": "RPC0+RPC1"}),
+        ("kv-on-cpu", {"main": "RPC0", "kv": "CPU"}),
+        ("experts-apart", {"main": "RPC0", "experts": "RPC1", "attention": "RPC0", "kv": "RPC0"}),
+        ("draft-other", {"main": "RPC0", "draft": "RPC1"}),
+        ("draft-swapped", {"main": "RPC1", "draft": "RPC0"}),
+        ("draft-cpu", {"main": "RPC0", "draft": "CPU"}),
+        ("draft-unused", {"main": "RPC0", "draft": "nothing drafted"}),
+        ("split-lv4", {"main": "RPC0+RPC1", "kv": "RPC0+RPC1", "attention": None}),
+    ],
+)
+def test_sightings(name: str, parts: dict[str, str | None]) -> None:
+    """Each part is where buffers are; a drafter that drafts nothing is nowhere."""
+    assert {part: seen(name)[part] for part in parts} == parts
+
+
+def test_a_layer_without_a_buffer_proves_nothing() -> None:
+    """A device that was assigned layers but holds no weights was not used."""
+    text = (LOGS / "split.log").read_text()
+    without = "\n".join(line for line in text.splitlines() if "50053] model buffer" not in line)
+    found = sightings(read(io.BytesIO(without.encode())), DEVICES)
+    assert next(s.value for s in found if s.part == "main") == "RPC0"
+
+
+def test_the_line_that_shows_it_is_quoted() -> None:
+    """A sighting quotes the buffer line of its own device."""
+    line = next(s.line for s in sightings(log("experts-apart"), DEVICES) if s.part == "experts")
+    assert "RPC0[127.0.0.1:50053] model buffer size =    12.00 MiB" in line
+
+
+def test_memory_by_device() -> None:
+    """Sizes are summed by device and use, the draft model's apart."""
+    found = memory(log("draft-other"), DEVICES)
+    assert found["model RPC0"] == 2.63
+    assert found["KV RPC0"] == 1.0
+    assert found["draft model RPC1"] == 0.33
+    assert memory(log("repack"), DEVICES)["model CPU"] == 1.5 + 1.85
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"), [([], ""), ([3], "3"), ([0, 1, 2, 7, 9, 10], "0-2+7+9-10")]
+)
+def test_ranges(numbers: list[int], text: str) -> None:
+    """Runs of numbers are written with their ends."""
+    assert ranges(numbers) == text
