@@ -54,10 +54,8 @@ def listing(output: bytes) -> Listing:
     ]
     distinct = {entry.id: entry for entry in entries}
     twins: dict[str, Device] = {}
-    # Entries of a translating layer last, so that the card goes by its own driver's name.
-    for entry in sorted(distinct.values(), key=_is_translated):
-        others = [other for other in distinct.values() if other.id not in twins]
-        if (twin := _twin(entry, others)) is not None:
+    for entry in distinct.values():
+        if (twin := _twin(entry, tuple(distinct.values()))) is not None:
             twins[entry.id] = twin
     return Listing(
         devices=tuple(entry for name, entry in distinct.items() if name not in twins),
@@ -70,8 +68,9 @@ def listing(output: bytes) -> Listing:
 
 
 def _twin(entry: Device, entries: Sequence[Device]) -> Device | None:
-    """The entry before it that is the same card, if there is one.
+    """The entry that is the same card under a name to be preferred, if there is one.
 
+    A driver's own name goes before a translating layer's, a backend listed first before others.
     The n-th card of a name in one backend is the n-th of that name in another.
     """
     if _is_remote(entry):

@@ -108,7 +108,8 @@ HEAD: Final = re.compile(
     rb"(?:\d{1,15}+\.\d{1,15}+\.\d{1,15}+\.\d{1,15}+ )?+"
     rb"(?:D (?!load_tensors: |[tT]ensor |llama_kv_cache\w*: |done_getting_tensors: )()"
     rb"|(?:([DIWE]) )?+(?:INFO ++\[ *+\w++\] ++)?+(?:(?:srv|slot|cmn|spec|que|res) ++)?+"
-    rb"(?:(?!error: |build: |graph: )[\w~]++: ++)*+(?:id ++-?\d{1,15}+ \| task -?\d{1,15}+ \| ++)?+[ \t]*+)"
+    rb"(?:(?!error: |build: |graph: )[\w~]++: ++)*+"
+    rb"(?:id ++-?\d{1,15}+ \| task -?\d{1,15}+ \| ++)?+[ \t]*+)"
 )
 """Clock, level, tag, function, slot and task of a line.
 
