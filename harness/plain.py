@@ -38,10 +38,20 @@ _MOST_MARKS = 3
 
 
 class _Visible(dict[int, str]):
-    """A table for :meth:`str.translate` that fills itself."""
+    """A table for :meth:`str.translate` that fills itself.
+
+    Attributes:
+        marks: the combining marks and selectors that it has met, all others need no thinning.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.marks: set[str] = set()
 
     def __missing__(self, code: int) -> str:
         self[code] = shown = _shown(code)
+        if shown == _EMOJI or unicodedata.category(chr(code)) in {"Mn", "Me"}:
+            self.marks.add(chr(code))
         return shown
 
 
@@ -71,7 +81,7 @@ def visible(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     shown = _ANSI.sub("", text).translate(_TABLE)
-    return shown if shown.isascii() else _thinned(shown)
+    return shown if _TABLE.marks.isdisjoint(shown) else _thinned(shown)
 
 
 def _thinned(text: str) -> str:

@@ -30,8 +30,9 @@ class Detail:
         run_rows: rows of the table of single runs.
         tail_lines: lines of each log tail.
         tails: log tails.
-        lines: role, memory and peer lines of each variant.
-        commands: command lines.
+        line_sets: distinct sets of role, memory and peer lines.
+        lines: lines of each such set.
+        commands: command lines, each of ten times ``quote`` characters.
         rows: rows of each table that is always visible.
         notes: entries of each list.
         quote: characters of one quoted text.
@@ -42,6 +43,7 @@ class Detail:
     run_rows: int = 400
     tail_lines: int = 24
     tails: int = 24
+    line_sets: int = 60
     lines: int = 24
     commands: int = 80
     rows: int = 120
@@ -50,19 +52,18 @@ class Detail:
 
 
 def _ladder() -> tuple[Detail, ...]:
-    full = Detail()
-    steps = [full]
+    steps = [Detail()]
     for change in (
         {"ids": 8, "splits": 12},
         {"run_rows": 120},
         {"run_rows": 40, "ids": 4, "splits": 6},
         {"tail_lines": 8, "tails": 8},
-        {"lines": 10, "commands": 24},
+        {"lines": 10, "line_sets": 20, "commands": 24},
         {"run_rows": 0, "tails": 2, "quote": 200},
         {"rows": 48, "notes": 30},
-        {"lines": 4, "commands": 8, "splits": 3},
+        {"lines": 4, "line_sets": 8, "commands": 8, "splits": 3},
         {"rows": 24, "notes": 12, "tails": 0, "quote": 120},
-        {"rows": 12, "notes": 6, "lines": 0, "commands": 2, "splits": 1, "quote": 80},
+        {"rows": 12, "notes": 6, "line_sets": 0, "commands": 2, "splits": 1, "quote": 80},
     ):
         steps.append(replace(steps[-1], **change))
     return tuple(steps)
@@ -103,27 +104,27 @@ def fits(text: str, limit: int = LIMIT) -> bool:
 
 _FENCE = re.compile(r"^(`{3,})")
 ENDED = "**Cut off here to fit; the rest is in `run.json`.**"
+UNFOLD = "\n</details>"
 
 
 def cut_off(text: str, limit: int = LIMIT) -> str:
     """Whole lines as far as they fit, with the open fence and folds closed."""
-    room = limit - 200
+    room = limit - len(ENDED) - 3
     kept: list[str] = []
     fence, folds = "", 0
     for line in text.splitlines():
         room -= len(line.encode()) + 1
-        if room < 0:
-            break
-        kept.append(line)
         mark = _FENCE.match(line)
+        open_fence, open_folds = fence, folds
         if mark is not None and not fence:
             fence = mark.group(1)
         elif fence and line == fence:
             fence = ""
         elif not fence:
             folds += line.startswith("<details>") - line.startswith("</details>")
-    if fence:
-        kept.append(fence)
-    for _ in range(folds):
-        kept += ["", "</details>"]
-    return "\n".join([*kept, "", ENDED, ""])
+        if room < len(fence) + 1 + folds * (len(UNFOLD) + 1):
+            fence, folds = open_fence, open_folds
+            break
+        kept.append(line)
+    closing = [fence] if fence else []
+    return "\n".join([*kept, *closing, *[UNFOLD] * folds, "", ENDED, ""])

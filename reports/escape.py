@@ -64,15 +64,28 @@ def _prose(text: str, risky: Callable[[str], str], plain: Callable[[str], str]) 
         if ended or is_risky is not runs[-1][0]:
             runs.append((is_risky, []))
         runs[-1][1].append(word)
-        ended = is_risky and _ENDED.fullmatch(word) is not None
-    shown = []
-    for is_risky, words in runs:
-        run = " ".join(words)
-        if is_risky and _ENDED.fullmatch(words[-1]):
-            shown.append(risky(run[:-1]) + run[-1])
-        else:
-            shown.append(risky(run) if is_risky else plain(run))
-    return " ".join(shown) or UNKNOWN
+        ended = is_risky and (_ENDED.fullmatch(word) is not None or word.endswith(")"))
+    return (
+        " ".join(
+            _wrapped(" ".join(words), risky) if is_risky else plain(" ".join(words))
+            for is_risky, words in runs
+        )
+        or UNKNOWN
+    )
+
+
+def _wrapped(run: str, risky: Callable[[str], str]) -> str:
+    """Risky words in code, parentheses around them and a mark after them left outside."""
+    after = run[-1] if _ENDED.fullmatch(run.rpartition(" ")[2]) else ""
+    inner = run.removesuffix(after)
+    if (
+        len(inner) > 2
+        and inner[0] == "("
+        and inner[-1] == ")"
+        and not set("()`") & set(inner[1:-1])
+    ):
+        return f"({risky(inner[1:-1])}){after}"
+    return risky(inner) + after
 
 
 def _is_risky(word: str, place: int) -> bool:

@@ -43,10 +43,10 @@ def table(frame: pd.DataFrame) -> str:
     return pipe(frame.map(cell))
 
 
-def sentence(text: str) -> str:
+def sentence(text: str, end: str = ".") -> str:
     """:func:`inline`, capitalized and ended like a sentence."""
     shown = inline(text[:1].upper() + text[1:])
-    return shown if shown.endswith((".", "!", "?", ".`")) else f"{shown}."
+    return shown if shown.endswith((".", "!", "?", ":", ".`")) else f"{shown}{end}"
 
 
 def fenced(lines: Sequence[str], info: str) -> str:

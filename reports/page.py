@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import facts, sections, tables
+from .advice import advice
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,9 +39,10 @@ def parts(view: View, detail: Detail, cuts: Cuts) -> dict[str, object]:
         "not_run": sections.not_run(view, detail, cuts),
         "missing": cuts.take(facts.missing(view), detail.notes, "variants with runs not made"),
         "warnings": sections.warnings(view, detail, cuts),
+        "advice": advice(view),
         "runs": _runs(view, detail, cuts),
         "engine_lines": sections.engine_lines(view, detail, cuts),
-        "harness_command": sections.clip_command(view.command(view.record.manifest.argv)),
+        "harness_command": sections.own_command(view, detail),
         "commands": sections.commands(view, detail, cuts),
         "rig": sections.rig_lines(view, detail, cuts),
         "probes": sections.probe_lines(view, detail, cuts),
@@ -53,7 +55,7 @@ def parts(view: View, detail: Detail, cuts: Cuts) -> dict[str, object]:
 
 def _variants(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame:
     names = view.telling_first(tuple(view.ran))
-    shown = set(cuts.take(names, detail.rows, "variants, all of which passed or come later"))
+    shown = set(cuts.take(names, detail.rows, "variants, those that passed first"))
     rows = [tables.variant_row(view, name) for name in view.ran if name in shown]
     return tables.frame(rows, tables.VARIANTS)
 

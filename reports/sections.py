@@ -268,20 +268,23 @@ def engine_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
         told = told or next((run.lines for run in runs if run.lines), None)
         if told:
             found.setdefault(told, []).append(name)
-    if detail.lines == 0:
-        cuts.take(list(found), 0, "sets of role, memory and peer lines", "runs/")
-        return ()
-    blocks = []
-    for lines, names in found.items():
-        what = f"role, memory and peer lines of {', '.join(names)}"
-        shown = cuts.take(lines, detail.lines, what, "runs/")
-        blocks.append(
-            Block(
-                title=view.say(f"variant {', '.join(names)}", 160),
-                lines=tuple(view.say(line, detail.quote) for line in shown),
-            )
+    sets = cuts.take(
+        list(found.items()), detail.line_sets, "sets of role, memory and peer lines", "runs/"
+    )
+    if left := sum(max(0, len(lines) - detail.lines) for lines, _ in sets):
+        cuts.notes.append(f"{left} role, memory and peer lines (runs/)")
+    return tuple(
+        Block(
+            title=view.say(_many(names), 160),
+            lines=tuple(view.say(line, detail.quote) for line in lines[: detail.lines]),
         )
-    return tuple(blocks)
+        for lines, names in sets
+    )
+
+
+def own_command(view: View, detail: Detail) -> str:
+    """The harness's own command line."""
+    return _clipped(view.command(view.record.manifest.argv), detail)
 
 
 def commands(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
@@ -293,18 +296,14 @@ def commands(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
     for name, argv, env in cuts.take(
         tuple(found), detail.commands, "command lines", "manifest.json"
     ):
-        lines += [f"# variant {view.say(name, 40)}", clip_command(view.command(argv, env))]
+        lines += [f"# variant {view.say(name, 40)}", _clipped(view.command(argv, env), detail)]
     return tuple(lines)
 
 
-LONGEST_COMMAND = 4000
-
-
-def clip_command(line: str) -> str:
-    """A command line that cannot fill the report alone."""
-    if len(line) <= LONGEST_COMMAND:
-        return line
-    return f"{line[:LONGEST_COMMAND]} # cut, {len(line)} characters"
+def _clipped(line: str, detail: Detail) -> str:
+    """A command line that cannot fill the report alone; a cut one says so."""
+    longest = 10 * detail.quote
+    return line if len(line) <= longest else f"{line[:longest]} # cut, {len(line)} characters"
 
 
 def tails(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:

@@ -66,14 +66,22 @@ class View:
     def say(self, text: str, limit: int = 400) -> str:
         """One line: redacted, nothing unseen, not longer than ``limit``."""
         # An invisible character in the middle of a name must not keep it from being seen.
-        line = visible(self.redactor(_LINE_END.sub(" ", text)))
-        return clip(self.redactor(line), limit)
+        shown = self.said.get(text)
+        if shown is None:
+            line = visible(self.redactor(_LINE_END.sub(" ", text)))
+            self.said[text] = shown = self.redactor(line)
+        return clip(shown, limit)
 
     def command(self, argv: Iterable[str], env: Iterable[tuple[str, str]] = ()) -> str:
         """A line for a shell: the environment's delta, then the quoted arguments."""
         words = [f"{name}={_quoted(self.say(value, 4000))}" for name, value in env]
         words += [_quoted(self.say(arg, 4000)) for arg in self.redactor.argv(argv)]
         return " ".join(words)
+
+    @cached_property
+    def said(self) -> dict[str, str]:
+        """What :meth:`say` made of each text; a report says most things many times."""
+        return {}
 
     # ---- variants and their runs ----------------------------------------------------------
 
