@@ -105,14 +105,13 @@ class Conversation:
         return self._error
 
     def settle(self, *, was_over: bool, patience_s: float) -> str | None:
-        """Wait for a dialogue whose process has ended; return what kept it from its end.
+        """Wait for a dialogue that was asked to stop; return what kept it from its end.
 
         Args:
             was_over: whether it was over before the process ended or was stopped. Only
                 then does returning mean that everything wanted was had.
             patience_s: how long to wait for it to return.
         """
-        self.alive.stop_requested.set()
         self._thread.join(patience_s)
         if self._thread.is_alive():
             return f"the dialogue did not return within {patience_s:g} s of the process's end"

@@ -153,8 +153,7 @@ class _Run:
         """INT, TERM, KILL to the group, with grace between them; whether the process ended."""
         for signum in (signal.SIGINT, signal.SIGTERM):
             end = time.monotonic() + self.limits.grace_s
-            if not self._wants_kill():
-                signal_group(self.process.pid, signum)
+            signal_group(self.process.pid, signum)
             while not self._wants_kill() and (left_s := end - time.monotonic()) > 0:
                 if self.wait(min(left_s, self.capture.next_look_s())):
                     return True

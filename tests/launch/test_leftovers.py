@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
+from harness import processes
 from harness.launch import launch
 from harness.outcome import StopReason
 from harness.processes import MARK_VARIABLE, Leftover, adopting_orphans, start_of, survivors, sweep
 from tests.launch.conftest import bad_command, is_gone, wait_until
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.launch.conftest import Ask
 
 
@@ -105,10 +108,29 @@ def test_descendants_of_other_children_are_left_alone(ask: Ask) -> None:
         other.kill()
 
 
+def test_a_look_that_misses_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the kernel knows of a child, an empty look does not prove that there is none."""
+    descendants = processes._descendants
+    looks: list[int] = []
+
+    def miss_once(pid: int) -> tuple[int, ...]:
+        looks.append(pid)
+        return () if len(looks) == 1 else descendants(pid)
+
+    with adopting_orphans() as family:
+        monkeypatch.setattr(processes, "_descendants", miss_once)
+        with subprocess.Popen(["sleep", "1000"], start_new_session=True) as process:
+            (found,) = family.members()
+            process.kill()
+
+    assert found.pid == process.pid
+
+
 HARNESS = """
     import json, sys
     from pathlib import Path
-    from harness.launch import launch
+    from harness import processes
+from harness.launch import launch
     from harness.outcome import Limits, Request
 
     folder, mark, *argv = sys.argv[1:]
@@ -233,3 +255,31 @@ def test_an_empty_mark_is_refused(mark: str) -> None:
 def test_a_process_that_does_not_exist_has_no_start() -> None:
     """A pid beyond the kernel's largest is nobody's."""
     assert start_of(2**22 + 1) is None
+
+
+def test_a_signal_reaches_only_the_process_it_was_meant_for() -> None:
+    """Between the look and the signal a pid may pass to another process."""
+    with subprocess.Popen(["sleep", "1000"]) as process:
+        seen = Leftover.of(process.pid)
+        assert seen is not None
+
+        replace(seen, started="earlier").send(signal.SIGKILL)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.2)
+
+        seen.send(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+        seen.send(signal.SIGKILL)  # nobody has the pid now, and that is no error
+
+
+def test_a_name_with_parentheses_and_blanks_is_read_right(tmp_path: Path) -> None:
+    """The name of a program cannot shift the fields that follow it in the kernel's table."""
+    program = tmp_path / ") Z 1 2 3 ("
+    program.symlink_to(shutil.which("sleep") or "")
+    with subprocess.Popen([str(program), "1000"]) as process:
+        wait_until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == f"{program.name}\n")
+        leftover = Leftover.of(process.pid)
+        process.kill()
+
+    assert leftover is not None
+    assert leftover.pid == process.pid

@@ -115,6 +115,14 @@ def test_a_flood_that_ends_by_itself_is_cut_too(ask: Ask) -> None:
     assert ask.stdout.stat().st_size == 1000
 
 
+def test_last_words_are_cut_too(ask: Ask) -> None:
+    """What a child writes after the end of its parent is held to the cap as well."""
+    outcome = launch(ask("sh", "-c", "(sleep 0.1; head -c 200000 /dev/zero) &", output_bytes=1000))
+
+    assert outcome.output_truncated is True
+    assert ask.stdout.stat().st_size == 1000
+
+
 def test_output_of_exactly_the_cap_is_whole(ask: Ask) -> None:
     """The cap itself may be reached."""
     outcome = launch(ask("head", "-c", "1000", "/dev/zero", output_bytes=1000))
