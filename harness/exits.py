@@ -24,6 +24,11 @@ CONCLUSIONS = {
 }
 
 
+def conclusion_code(judgment: Judgment) -> ExitCode:
+    """What a judgment alone amounts to, however its matrix ended."""
+    return CONCLUSIONS[judgment.conclusion]
+
+
 def exit_code(record: Record, judgment: Judgment) -> ExitCode:
     """How an early end, else the conclusion, is told to the caller."""
-    return ENDINGS.get(record.ending, CONCLUSIONS[judgment.conclusion])
+    return ENDINGS.get(record.ending, conclusion_code(judgment))

@@ -24,11 +24,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print one format; the exit code is the judgment's, as that of ``run``."""
+    """Print one format; the exit code is the conclusion's."""
     from dataclasses import replace
 
     from harness.conclude import judge
-    from harness.exits import exit_code
+    from harness.exits import conclusion_code
     from harness.publish import FORMATS, build
     from harness.store import Store
 
@@ -40,4 +40,4 @@ def run(args: argparse.Namespace) -> int:
     text = build(FORMATS[args.format], record, judgment, out=args.rundir, redact=redact)
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.flush()
-    return exit_code(record, judgment)
+    return conclusion_code(judgment)

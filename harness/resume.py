@@ -68,7 +68,8 @@ def differences(stored: Manifest, asked: Manifest) -> list[str]:
         ("warm-up runs", before.warmup, now.warmup),
         ("pinned", before.pinned, now.pinned),
         ("variants", _planned(before), _planned(now)),
-        ("devices", before.rig.devices, now.rig.devices),
+        ("devices", before.rig.device_count, now.rig.device_count),
+        ("device names", before.rig.devices, now.rig.devices),
     )
     return [_told(name, one, other) for name, one, other in pairs if one != other]
 

@@ -19,7 +19,7 @@ from harness.model import Judgment, Run
 from harness.outcome import Limits, Request, StopReason
 from harness.record import Ending, Record
 from harness.state import state_of
-from harness.store import Store, add, write, writing
+from harness.store import Store, add
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,8 +117,7 @@ class Session:
             dialogue=self.engine.dialogue(argv, probe, folder),
         )
         outcome = launch(request, interrupt=self.interrupt)
-        with writing(self.store.root):
-            write(folder / "outcome.json", json.dumps(outcome.to_json(), indent=1) + "\n")
+        self.store.save_outcome(folder, json.dumps(outcome.to_json(), indent=1) + "\n")
         reading = self._read(folder, cell, probe)
         return outcome, run_of(record, cell, probe, outcome, reading)
 
@@ -201,10 +200,14 @@ class _Publisher:
         judgment = self._document(record)
         due = time.monotonic() - self.rendered_at >= LONGEST_RENDER_SHARE * self.cost_s
         if due:
-            # A report that cannot be rendered must not end what can still be measured;
-            # the last rendering shows the reason.
-            with suppress(Exception):
+            try:
                 self._report(record, judgment)
+            except HeteroTestError:
+                raise
+            except Exception:  # noqa: BLE001
+                # A report that cannot be rendered must not end what can still be measured;
+                # the last rendering, at the end, shows the reason.
+                return
 
     def publish(self, record: Record) -> Judgment:
         """Both, at the end."""

@@ -93,9 +93,19 @@ class Store:
                 hint="nothing in it was touched; choose another, or go on there with --resume",
             )
 
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write below the folder, which is never made again once it is gone."""
+        with writing(self.root):
+            if not self.root.is_dir():
+                raise StoreError(
+                    f"{self.root}: the folder is gone", hint="somebody removed or renamed it"
+                )
+            yield
+
     def begin(self, manifest: Manifest) -> Record:
         """Write what was asked; the record is empty yet."""
-        with writing(self.root):
+        with self._writing():
             for probe in manifest.probes:
                 write(self.probe_file(probe.name), probe.text)
             write(self.root / "manifest.json", to_text(manifest, schema=MANIFEST_SCHEMA))
@@ -152,9 +162,7 @@ class Store:
     def fresh_folder(self, cell: Cell) -> Path:
         """An empty folder for a cell; what an interrupted launch left there is dropped."""
         folder = self.folder(cell)
-        with writing(self.root):
-            if not self.root.is_dir():
-                raise StoreError(f"{self.root}: the folder is gone")
+        with self._writing():
             if folder.exists():
                 shutil.rmtree(folder)
             folder.mkdir(parents=True)
@@ -172,9 +180,14 @@ class Store:
         same = run.key == cell.key and run.flags == cell.flags and run.purpose is cell.purpose
         return run if same else None
 
+    def save_outcome(self, folder: Path, text: str) -> None:
+        """Keep what came of a process, beside its output."""
+        with self._writing():
+            write(folder / "outcome.json", text)
+
     def save(self, run: Run) -> None:
         """Keep what came of a cell."""
-        with writing(self.root):
+        with self._writing():
             write(self.folder(run) / "run.json", to_text(run, schema=RUN_SCHEMA))
 
     def publish(self, record: Record, judgment: Judgment) -> None:
@@ -184,14 +197,12 @@ class Store:
             for run in (*record.runs, *record.warmup, *record.rechecks)
         }
         text = json.dumps(document(record, judgment, folders), ensure_ascii=False, indent=1)
-        with writing(self.root):
-            if not self.root.is_dir():
-                raise StoreError(f"{self.root}: the folder is gone")
+        with self._writing():
             write(self.root / "run.json", text + "\n")
 
     def publish_report(self, report: str) -> None:
         """Rewrite ``report.md`` atomically."""
-        with writing(self.root):
+        with self._writing():
             write(self.root / "report.md", report)
 
 
