@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-_AROUND_BYTES = 300
+_BEFORE_BYTES, _BEHIND_BYTES = 100, 200
 _MOST_INDENTED = 8
 _BLANKS = (b" ", b"\t")
 
@@ -130,7 +130,7 @@ def _hit(
         line, end = line[:-1], End.RETURN
     if start is None and len(line) > keep_bytes:
         at = begin if word_at is None else word_at
-        line = text[max(begin, at - _AROUND_BYTES) : min(stop, at + _AROUND_BYTES)]
+        line = text[max(begin, at - _BEFORE_BYTES) : min(stop, at + _BEHIND_BYTES)]
     return Hit(
         text=decoded(line),
         start=None if start is None else start.decode(),

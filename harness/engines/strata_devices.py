@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from harness.engines.base import Survey
 from harness.launch import launch
 from harness.model import Device
-from harness.outcome import Limits, Request
+from harness.outcome import Limits, Request, StopReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -211,7 +211,7 @@ def _trouble(outcome: Outcome, stderr: str) -> str | None:
     if outcome.start_error is not None:
         return f"it could not be started: {outcome.start_error}"
     if outcome.stopped is not None or outcome.output_truncated:
-        why = "output cap" if outcome.stopped is None else outcome.stopped.value
+        why = (outcome.stopped or StopReason.OUTPUT_CAP).value
         return f"it was stopped ({why}) after {outcome.elapsed_s:.0f} s"
     if outcome.signal is not None:
         return f"it ended by {outcome.signal}{said}"

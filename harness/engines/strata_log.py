@@ -119,12 +119,13 @@ for _row in ROWS:
 _BARE_IDS = rb"(?:[ \t]*[0-9][0-9 \t\r\n]*(?=\n|\Z)| [0-9])"
 _LOOSE = re.compile(r"[ \t]*[0-9][0-9 \t]*$| [0-9]")
 _SIGN_STARTS = frozenset(EVERY_SIGN)
-_DUMPS = {"prompt  :", "output  :"}
+# How often these come tells how many processes wrote the log.
+_COUNTED = {"prompt  :", "output  :", _G + "GPU "}
 _EVERY = {row.start for row in ROWS if row.every} | _SIGN_STARTS
 _SCAN = Scan(
     last={row.start for row in ROWS} - _EVERY,
-    distinct=_EVERY - _DUMPS,
-    every=_DUMPS,
+    distinct=_EVERY - _COUNTED,
+    every=_COUNTED,
     words=(*WORDS, "mib of vram free"),
     harmless=HARMLESS,
     shapes=(_BARE_IDS, *SIGN_SHAPES),

@@ -26,6 +26,7 @@ EVERY_SIGN = (
     "cannot open token file",
     "malformed token file",
     "strata serve: no progress",
+    "ERR ",
     *(
         _G + text
         for text in (

@@ -1,0 +1,1 @@
+"""Strata: its binaries, its devices and above all its logs."""

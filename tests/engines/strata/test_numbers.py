@@ -1,0 +1,260 @@
+"""Timings, draft statistics and what is recorded beside the residency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.model import Speculation, Timings
+from tests.engines.strata.samples import (
+    DECODE,
+    FLAGS,
+    IDS,
+    PREFILL,
+    SESSION,
+    SPECULATION,
+    STDERR,
+    STDOUT,
+    dump,
+    read,
+    without,
+)
+
+NATIVE = (
+    "strata generate: native pack: /m/pack experts (largest blob 2.66 MB), token embedding IQ4_XS "
+    "in mapped host memory (322 MiB)"
+)
+DRAFTING = "mtp                      4.420 ms/round drafting (22 rounds), MTP prompt 12.3 ms"
+SHARE = "pcie experts             1.25 distinct experts per layer read over PCIe (share 51/256 "
+SWAPS = "adaptive tier            312 experts swapped"
+PROBE = "PCIe probe: 12.3 GB/s host->device -> pcie_frac 0.26 (default 0.55)"
+
+
+def line_of(text: str, start: str) -> str:
+    """The line of a log that begins so."""
+    return next(line for line in text.splitlines() if line.startswith(start))
+
+
+def test_times_are_those_of_the_result_block(tmp_path: Path) -> None:
+    """Decode and prompt speed, time to the first token, time a draft round."""
+    assert read(tmp_path).timings == Timings(
+        decode_tok_s=7.23, prefill_tok_s=17.73, ttft_ms=6120.5, draft_ms_per_round=4.42
+    )
+
+
+def test_draft_statistics_are_those_of_the_speculation_line(tmp_path: Path) -> None:
+    """The prompt lookup's own line also speaks of accepted drafts, and is another thing."""
+    assert read(tmp_path).speculation == Speculation(
+        rounds=22, window=6, accepted=38, offered=62, tokens_per_round=2.73
+    )
+
+
+def test_what_is_not_printed_is_unknown(tmp_path: Path) -> None:
+    """A run without drafter and prompt loop has no numbers, not zeros."""
+    reading = read(tmp_path, "prompt  : 1\noutput  : 0\n", SESSION + "\n", flags=(), max_new=1)
+
+    assert reading.timings == Timings()
+    assert reading.speculation is None
+    assert reading.context == {
+        **dict.fromkeys(reading.context),
+        "native_pack": False,
+        "forced_cache": 0,
+        "cache_shrunk": False,
+    }
+
+
+@pytest.mark.parametrize("text", ["-nan", "nan", "-nan(ind)", "inf", "-inf", "1.#IND", "", "x"])
+def test_what_is_no_number_is_unknown(tmp_path: Path, text: str) -> None:
+    """B035: 0/0 has many spellings, and none of them is 0."""
+    stdout = STDOUT.replace("7.23 tok/s", f"{text} tok/s").replace("4.420 ms", f"{text} ms")
+    timings = read(tmp_path, stdout.replace("2.73 tokens", f"{text} tokens")).timings
+
+    assert timings.decode_tok_s is None
+    assert timings.draft_ms_per_round is None
+    assert timings.ttft_ms == 6120.5
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("7,23", 7.23), ("0,058", 0.058), ("1,234", None), ("1,234.5", None)]
+)
+def test_a_decimal_comma_is_read_where_it_can_be_nothing_else(
+    tmp_path: Path, text: str, value: float | None
+) -> None:
+    """B055: three digits behind a comma may as well be a thousand."""
+    stdout = STDOUT.replace("7.23 tok/s", f"{text} tok/s")
+
+    assert read(tmp_path, stdout).timings.decode_tok_s == value
+
+
+def test_a_timing_line_of_another_dialect_is_a_warning(tmp_path: Path) -> None:
+    """B049: an unknown form gives no number, and says so."""
+    stdout = STDOUT.replace(DECODE, "decode time = 8303.7 ms / 60 runs")
+    reading = read(tmp_path, stdout)
+
+    assert reading.timings.decode_tok_s is None
+    assert any("no decode line" in warning for warning in reading.warnings)
+    assert reading.stream == IDS
+
+
+def test_result_lines_on_standard_error_do_not_count(tmp_path: Path) -> None:
+    """The result block is standard output's; a helper's line elsewhere is no timing."""
+    reading = read(tmp_path, without(STDOUT, PREFILL), f"{STDERR}{PREFILL}\n")
+
+    assert reading.timings.prefill_tok_s is None
+
+
+def test_the_version_is_the_sessions(tmp_path: Path) -> None:
+    """Versions have three or four parts, and letters."""
+    stderr = STDERR.replace("engine 0.1.34", "engine 0.1.40.3s")
+
+    assert read(tmp_path, STDOUT, stderr).version == "0.1.40.3s"
+    assert read(tmp_path, STDOUT, "").version is None
+
+
+def test_the_vocabulary_is_known_where_the_engine_prints_it(tmp_path: Path) -> None:
+    """The draft head's vocabulary is another one."""
+    line = "strata generate: per-window logits -> /tmp/x (vocab 248320)"
+    other = "strata mtp: draft head over 106299 tokens (212.9 MiB)"
+
+    assert read(tmp_path, STDOUT, f"{STDERR}{line}\n{other}\n").vocabulary == 248320
+    assert read(tmp_path, STDOUT, f"{STDERR}{other}\n").vocabulary is None
+
+
+def test_the_pack_is_native_where_the_engine_says_so(tmp_path: Path) -> None:
+    """A log that ends before the session is up leaves it open."""
+    assert read(tmp_path, STDOUT, f"{NATIVE}\n{STDERR}").context["native_pack"] is True
+    assert read(tmp_path).context["native_pack"] is False
+    assert read(tmp_path, STDOUT, without(STDERR, SESSION)).context["native_pack"] is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "size"),
+    [
+        ((), None),
+        (("--expert-cache", "auto"), None),
+        (("--expert-cache", "512"), 512),
+        (("--expert-cache", "auto", "--expert-cache", "512"), 512),
+        (("--expert-cache", "512", "--expert-cache", "auto"), None),
+        (("--expert-cache", "0"), None),
+        (("--expert-cache", "foo"), None),
+        (("--expert-cache", "12abc"), 12),
+        (("--expert-cache", "-3"), None),
+    ],
+)
+def test_the_forced_size_is_the_last_one(
+    tmp_path: Path, flags: tuple[str, ...], size: int | None
+) -> None:
+    """D32: the last of a repeated flag counts; with a profile 0 means automatic."""
+    assert read(tmp_path, flags=(*FLAGS, *flags)).context["forced_cache"] == size
+
+
+def test_swaps_loans_and_memory_are_recorded(tmp_path: Path) -> None:
+    """D15: what moves beside the residency stands beside it."""
+    context = read(tmp_path).context
+
+    assert context["swaps"] == 312
+    assert context["lent_slots"] == 210
+    assert context["mtp_vram_mib"] == 835
+    assert context["pcie_probe_gb_s"] == 12.3
+
+
+def test_a_prompt_path_of_its_own_borrows_nothing(tmp_path: Path) -> None:
+    """No loan is a number too: none."""
+    own = "strata generate: prompt path allocates its own buffers (no cache slots to borrow)"
+    stderr = STDERR.replace("strata generate: prompt path borrows 210 cache slots (0.38 GiB)", own)
+
+    assert read(tmp_path, STDOUT, stderr).context["lent_slots"] == 0
+
+
+def test_the_share_is_the_one_that_was_used(tmp_path: Path) -> None:
+    """The result block tells it; else the flag; else what the probe led to."""
+    silent = without(STDOUT, line_of(STDOUT, SHARE))
+    given = (*FLAGS, "--pcie-frac", "0")
+
+    assert read(tmp_path).context["pcie_share"] == 51 / 256
+    assert read(tmp_path, flags=given).context["pcie_share"] == 51 / 256
+    assert read(tmp_path, silent, flags=given).context["pcie_share"] == 0.0
+    assert read(tmp_path, silent).context["pcie_share"] == 67 / 256
+    assert read(tmp_path, silent, "").context["pcie_share"] is None
+    assert read(tmp_path, silent, STDERR.replace("0.26", "nan")).context["pcie_share"] is None
+    assert read(tmp_path, silent, STDERR.replace("0.26", "7.0")).context["pcie_share"] is None
+
+
+def test_newer_probes_tell_their_samples(tmp_path: Path) -> None:
+    """From 0.1.38 on the probe lists what it is the best of."""
+    newer = PROBE.replace("->", "(best of 24.0 23.7 23.9 23.9) ->", 2).replace(
+        "host(best of 24.0 23.7 23.9 23.9) ->device", "host->device"
+    )
+    reading = read(tmp_path, STDOUT, STDERR.replace(PROBE, newer))
+
+    assert reading.context["pcie_probe_gb_s"] == 12.3
+
+
+def test_too_few_drafts_for_the_stream_are_a_warning(tmp_path: Path) -> None:
+    """B067: rounds and accepted drafts must account for what was printed."""
+    few = STDOUT.replace("drafts accepted 38", "drafts accepted 30")
+    at_limit = STDOUT.replace("drafts accepted 38", "drafts accepted 37")
+
+    assert any("account for 53 ids, 60" in warning for warning in read(tmp_path, few).warnings)
+    assert read(tmp_path, at_limit).warnings == ()
+    assert read(tmp_path, at_limit, f"{NATIVE}\n{STDERR}").warnings != ()
+
+
+def test_an_ignored_drafter_is_a_warning(tmp_path: Path) -> None:
+    """Without a verify window the engine ignores the drafter and says so in passing."""
+    line = "strata generate: --mtp is ignored: it needs --spec >= 2"
+    stdout = without(STDOUT, SPECULATION)
+    said = read(tmp_path, stdout, f"{line}\n{STDERR}")
+    silent = read(tmp_path, stdout)
+
+    assert said.warnings == (f"the drafter is ignored: {line}",)
+    assert said.context["draft_device"] is None
+    assert silent.warnings == ("--mtp was given, and the log holds no draft statistics",)
+    assert read(tmp_path, stdout, flags=("--pack", "p")).warnings == ()
+    assert read(tmp_path, dump("cut").replace(SPECULATION + "\n", "")).warnings == ()
+
+
+def test_unknown_lines_change_nothing(tmp_path: Path) -> None:
+    """Later engines and launchers print what no table knows."""
+    more = """\
+[strata] 2026-10-08 17:29:35 engine started: strata --serve
+# run=1 label=x
+strata serve: decode expert cache hit rate: 97.1% (300934 hits / 309870 lookups)
+strata hc: CUDA1: the plain one (Volta: the fused
+    two-kernel window; it is slower)
+strata verify: capturing the 1-token window (1314 MiB of VRAM free)
+load_hparams: n = 12
+"""
+    plain, more_read = read(tmp_path), read(tmp_path, STDOUT + more, more + STDERR)
+
+    assert more_read.residency == plain.residency
+    assert more_read.stream == plain.stream
+    assert more_read.signs == ()
+    assert more_read.context == plain.context
+
+
+def _colored(text: bytes) -> bytes:
+    return b"\n".join(b"\x1b[32m" + line + b"\x1b[0m" for line in text.split(b"\n"))
+
+
+@pytest.mark.parametrize(
+    "dressed",
+    [
+        lambda text: text.replace(b"\n", b"\r\n"),
+        lambda text: text.replace(b"\n", b"\0\n\0"),
+        lambda text: b"caf\xe9 \xff\xfe\n" + text,
+        _colored,
+    ],
+    ids=["CRLF", "NUL", "no UTF-8", "colors"],
+)
+def test_the_bytes_around_the_lines_do_not_matter(
+    tmp_path: Path, dressed: Callable[[bytes], bytes]
+) -> None:
+    """CRLF, ANSI codes, NULs and bytes that are no UTF-8 survive."""
+    plain = read(tmp_path)
+    reading = read(tmp_path, dressed(STDOUT.encode()), dressed(STDERR.encode()))
+
+    for name in ("stream", "echo", "residency", "context", "timings", "speculation", "signs"):
+        assert getattr(reading, name) == getattr(plain, name)
