@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import re
+import textwrap
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,7 @@ COLORS = {
 """Color by kind of term; kinds are stacked in this order."""
 TITLE_WIDTH = 46
 """Characters of a title beside its bar."""
-LONGEST = 4.0
+LONGEST = 2.5
 """Bars longer than so many times what runs today are cut, and say so."""
 
 
@@ -83,13 +84,13 @@ def token_bars(document: Mapping[str, Any]) -> str:
 
 def _draw(axes: Axes, options: Sequence[Mapping[str, Any]], limit: float) -> None:
     """All bars, the first option on top."""
-    seen: dict[str, None] = {}
+    seen: set[str] = set()
     for row, option in enumerate(options):
         left = 0.0
         for term in sorted(option["terms"], key=lambda t: list(COLORS).index(t["kind"])):
             kind = term["kind"]
             label = "_" if kind in seen else kind
-            seen[kind] = None
+            seen.add(kind)
             axes.barh(
                 row, term["ms"], left=left, height=0.62, color=COLORS[kind], label=label,
                 edgecolor="white", linewidth=0.4,
@@ -110,15 +111,23 @@ def _draw(axes: Axes, options: Sequence[Mapping[str, Any]], limit: float) -> Non
             color="white" if inside else "black",
         )
     axes.set_yticks(
-        range(len(options)), [_short(option["title"]) for option in options], fontsize=8
+        range(len(options)), [_wrapped(option["title"]) for option in options], fontsize=8
     )
     axes.set_ylim(len(options) - 0.4, -0.6)
     axes.set_xlim(0, limit)
     axes.set_xlabel("ms a token (middle of the prediction)", fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)
     if seen:
-        place = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
-        axes.legend(**place, ncols=len(seen), frameon=False, fontsize=8)
+        handles, labels = axes.get_legend_handles_labels()
+        ordered = sorted(zip(labels, handles, strict=True), key=lambda h: list(COLORS).index(h[0]))
+        legend = axes.legend(
+            [handle for _, handle in ordered],
+            [label for label, _ in ordered],
+            loc="lower center",
+            bbox_to_anchor=(0.5, 1.0),
+            ncols=len(seen),
+        )
+        legend.set_frame_on(False)
 
 
 def _limit(document: Mapping[str, Any], options: Sequence[Mapping[str, Any]]) -> float:
@@ -131,8 +140,9 @@ def _limit(document: Mapping[str, Any], options: Sequence[Mapping[str, Any]]) ->
     return min(longest * 1.05, LONGEST * 1e3 / float(kept["decode_tok_s"]))
 
 
-def _short(title: str) -> str:
-    return title if len(title) <= TITLE_WIDTH else title[: TITLE_WIDTH - 1] + "…"
+def _wrapped(title: str) -> str:
+    """A title on two lines at the most."""
+    return "\n".join(textwrap.wrap(title, TITLE_WIDTH, max_lines=2, placeholder=" …"))
 
 
 def _inline(svg: str) -> str:

@@ -42,7 +42,9 @@ def facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:
         prefill = kept["prefill_tok_s"]
         told = "" if prefill is None else f", prefill {prefill:.0f} tok/s"
         rows.append(("compared with", f"{kept['label']}: {kept['decode_tok_s']:.1f} tok/s{told}"))
-    rows.append(("why", document["verdict"]["reason"]))
+    verdict = document["verdict"]
+    best = "" if verdict["title"] is None else f"the best other way, {verdict['title']}: "
+    rows.append(("why", f"{best}{verdict['reason']}"))
     return rows
 
 

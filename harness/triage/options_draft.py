@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from harness.triage import engine_words
@@ -12,6 +11,7 @@ from harness.triage.memory import compute_buffer_bytes, fill
 from harness.triage.option import Family, Option
 from harness.triage.options_alone import reads_on
 from harness.triage.placement import Drafting, DraftKind, Placement
+from harness.triage.question import Tokens
 from harness.triage.rig_devices import device_of
 from harness.triage.speculation import break_even_p_at, round_cost
 from harness.triage.terms import total
@@ -20,21 +20,12 @@ from harness.triage.token_time import step_terms, verify_cost
 if TYPE_CHECKING:
     from harness.triage.beliefs import Beliefs
     from harness.triage.model_bytes import ModelBytes
-    from harness.triage.modelfacts import ModelFacts
     from harness.triage.question import DraftQuestion, Question
     from harness.triage.rigfile import DeviceFacts
 
 OWN_HEAD_TOKENS = 1.7
 """Tokens a round that a target with its own head of one draft commits, as people report it."""
 OWN_HEAD_WINDOW = 1
-
-
-class Tokens(StrEnum):
-    """Whether two token lists were compared."""
-
-    EQUAL = "checked: the token lists are equal"
-    DIFFERENT = "checked: the token lists differ"
-    NOT_CHECKED = "not checked: a token list is missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +40,6 @@ class BreakEven:
     """p against no drafting; None: no p suffices."""
     against_own_head: float | None
     """p against the target's own head; None: no p suffices, or it has none."""
-
-
-def same_tokens(target: ModelFacts, drafter: ModelFacts) -> Tokens:
-    """Compare token lists, never the name of a family."""
-    if target.tokens_sha256 is None or drafter.tokens_sha256 is None:
-        return Tokens.NOT_CHECKED
-    equal = target.tokens_sha256 == drafter.tokens_sha256
-    return Tokens.EQUAL if equal else Tokens.DIFFERENT
 
 
 def own_head(question: Question, base: Option) -> Option | None:
@@ -130,7 +113,6 @@ def external(
         "drafter's KV": drafter.kv_bytes,
         "drafter's buffer": compute_buffer_bytes(asked.model, question.ubatch),
     }
-    tokens = same_tokens(question.model, asked.model)
     notes = [f"r {cost:.3f} steps a draft, V({asked.window + 1}) {even.verify:.2f} steps"]
     notes.append(f"break-even p {_told(even.against_none)} against no drafting")
     if even.against_own_head is not None or question.model.nextn_layers:
@@ -139,7 +121,7 @@ def external(
         share = (asked.tokens_per_round - 1) / asked.window
         p = to_p(asked.window, min(asked.tokens_per_round, asked.window + 1))
         notes.append(f"{asked.acceptance_source}: accepted/drafted {share:.3f}, p {p:.3f}")
-    notes.append(f"token lists {tokens}")
+    notes.append(f"token lists: {asked.tokens}")
     notes.append("whether the runtime accepts an external drafter for this target: not checked")
     option = Option(
         key=f"drafter:{device.id}",
@@ -154,7 +136,7 @@ def external(
         prompt_note=base.prompt_note,
         notes=tuple(notes),
         lacking=None if asked.tokens_per_round is not None else "its acceptance",
-        impossible=_impossible(tokens, even),
+        impossible=_impossible(asked.tokens, even),
     )
     return option, even
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 
 from harness.triage.modelfacts import ModelFacts
@@ -28,6 +29,15 @@ class SplitCount:
     source: str
 
 
+class Tokens(StrEnum):
+    """Whether two token lists were compared, and what came of it."""
+
+    EQUAL = "checked: the token lists are equal"
+    PADDED = "checked: equal as far as the shorter list goes, the rest is padding of one"
+    DIFFERENT = "checked: the token lists differ"
+    NOT_CHECKED = "not checked: a token list is missing"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftQuestion:
     """A drafter that might run on another device than the target."""
@@ -45,6 +55,8 @@ class DraftQuestion:
     verify: Mapping[int, float] = field(default_factory=dict)
     tok_s: float | None = None
     """Measured decode speed of the drafter on that device."""
+    tokens: Tokens = Tokens.NOT_CHECKED
+    """The drafter's token list against the target's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 WORTH = 1.05
 """Gain below which a split does not pay for a second device and its trouble."""
+PROMISING = 1.25
+"""Upper end from which an option that is most likely slower is still worth a measurement."""
 GIB = 2**30
 
 WHAT_TO_MEASURE = {
@@ -94,6 +96,8 @@ def judge(question: Question, forecast: Forecast, *, alone_known: bool) -> Verdi
     call, reason = _by_gain(forecast)
     if call is not Call.NO_GO:
         call, reason = _by_request(forecast, call, reason)
+    if call is Call.GO and not option.words:
+        call, reason = Call.MEASURE_FIRST, f"{reason}, in another engine than today's"
     if call is Call.GO and fit is Fit.UNKNOWN:
         call, reason = Call.MEASURE_FIRST, f"{reason}, but whether it fits is not known"
     if call is Call.GO and not alone_known:
@@ -122,9 +126,11 @@ def _by_gain(forecast: Forecast) -> tuple[Call, str]:
     if gain.high < 1:
         return Call.NO_GO, f"{told}: slower than what runs today"
     if gain.high < WORTH:
-        return Call.NO_GO, f"{told}: not worth a second device"
+        return Call.NO_GO, f"{told}: not worth its trouble"
     if gain.low > 1:
         return Call.GO, told
+    if gain.value < 1 and gain.high < PROMISING:
+        return Call.NO_GO, f"{told}: most likely slower, and little to be had at best"
     return Call.MEASURE_FIRST, f"{told}: the gain lies within its own interval"
 
 
