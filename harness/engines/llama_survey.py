@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _PATIENCE_S: Final = 120.0
 """Starting a driver on a cold machine takes a while; an RPC server may hang."""
 _FLAG = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
-_DESCRIPTION = re.compile(r"(?<!,)\s{2,}")
+_DESCRIPTION = re.compile(r"(?<![,\s])\s{2,}")
 """What ends a line's flags; blanks also stand between a short flag's comma and the long one."""
 _VERSION = re.compile(r"^version: (.+)$")
 _SHOWN: Final = 3
