@@ -75,7 +75,10 @@ def survey(
 def known_flags(help_text: bytes) -> frozenset[str] | None:
     """Every flag that a help text lists; None where it lists none."""
     found = {
-        flag for line in decoded(help_text) if line.startswith("-") for flag in _FLAG.findall(line)
+        flag
+        for line in decoded(help_text)
+        if line.startswith("-")
+        for flag in _FLAG.findall(_DESCRIPTION.split(line)[0])
     }
     return frozenset(found) or None
 
