@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -178,9 +179,13 @@ def run_of(record: Record, cell: Cell, probe: Probe, outcome: Outcome, reading: 
 
 
 def _leftovers(outcome: Outcome) -> tuple[str, ...]:
+    """The pids are in the outcome: a warning must read the same in every run of the matrix."""
     if not outcome.leftovers:
         return ()
-    return (f"the engine left processes behind, which were ended: {', '.join(outcome.leftovers)}",)
+    names = dict.fromkeys(re.sub(r"^pid \d+: ", "", text) for text in outcome.leftovers)
+    count = len(outcome.leftovers)
+    what = "a process" if count == 1 else f"{count} processes"
+    return (f"the engine left {what} behind, ended by the harness: {', '.join(names)}",)
 
 
 class _Publisher:

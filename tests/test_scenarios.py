@@ -265,7 +265,7 @@ SCENARIOS = (
         "an engine that leaves a child in its own session",
         (when("--auto-roles", child=60),),
         PASS,
-        said=("left processes behind",),
+        said=("left a process behind",),
     ),
     Scenario(
         "refused early",
