@@ -129,8 +129,7 @@ def test_a_look_that_misses_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> N
 HARNESS = """
     import json, sys
     from pathlib import Path
-    from harness import processes
-from harness.launch import launch
+    from harness.launch import launch
     from harness.outcome import Limits, Request
 
     folder, mark, *argv = sys.argv[1:]
