@@ -121,7 +121,7 @@ def cut_off(text: str, limit: int = LIMIT) -> str:
         elif fence and line == fence:
             fence = ""
         elif not fence:
-            folds += line.startswith("<details>") - line.startswith("</details>")
+            folds = max(0, folds + line.startswith("<details>") - line.startswith("</details>"))
         if room < len(fence) + 1 + folds * (len(UNFOLD) + 1):
             fence, folds = open_fence, open_folds
             break

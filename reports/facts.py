@@ -30,7 +30,7 @@ def counts(view: View) -> str:
         for result in (Result.PASS, Result.FAIL, Result.INCONCLUSIVE, Result.SKIPPED)
     )
     if claimed := number(Result.NOT_CLAIMED):
-        text += f"; apart from these, {claimed} NOT CLAIMED (another kind of device)"
+        text += f"; apart from these, {claimed} NOT CLAIMED"
     return text
 
 
@@ -142,9 +142,21 @@ def asked(view: View) -> str:
     return view.say(
         f"{count} prompt{'' if count == 1 else 's'} of {_span(tokens)} tokens, "
         f"{_span(lengths)} new tokens each, greedy; {manifest.repeats} repeats, "
-        f"{manifest.warmup} warm-up; started {manifest.started}",
-        300,
+        f"{manifest.warmup} warm-up; {added(view)}started {manifest.started or 'unknown'}",
+        400,
     )
+
+
+def added(view: View) -> str:
+    """What ``--pinned`` and ``--strict`` changed."""
+    manifest, pinned = view.record.manifest, view.record.manifest.pinned
+    text = "strict; " if manifest.strict else ""
+    if pinned.asked:
+        recipe = [*(f"{name}={value}" for name, value in pinned.env), *pinned.flags]
+        text += f"pinned with {' '.join(recipe)}; "
+        if pinned.left_out:
+            text += f"left out, since unknown to this engine: {' '.join(pinned.left_out)}; "
+    return text
 
 
 def _span(values: list[int]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.model import Effect, Purpose, Result
 
-from .view import folder
+from .view import folder, place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -242,7 +242,8 @@ def only_anchored(view: View) -> str | None:
 
 def legend(view: View, detail: Detail, cuts: Cuts) -> str | None:
     """What the Roman numbers of residencies stand for."""
-    named = [f"{number}: {view.say(label, 160)}" for label, number in view.numerals.items()]
+    labels = {place_of(run): run.residency.label for runs in view.ran.values() for run in runs}
+    named = [f"{n}: {view.say(labels[place], 160)}" for place, n in view.numerals.items()]
     return "; ".join(cuts.take(named, detail.notes, "names of residencies")) or None
 
 

@@ -13,6 +13,7 @@ from harness.streams import first_difference
 
 from .escape import UNKNOWN
 from .spread import Spread, change, number
+from .view import place_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -65,13 +66,13 @@ VARIANTS = ("variant", "placement", "effect", "verdict", "residency", "stream")
 def variant_row(view: View, name: str) -> tuple[str, ...]:
     """One variant: what was asked, whether it happened, what came of it."""
     runs = view.ran.get(name, ())
-    labels = dict.fromkeys(run.residency.label for run in runs if run.usable)
+    labels = dict.fromkeys(view.residency_text(run) for run in runs if run.usable)
     return (
         view.say(name, 40),
         view.say(view.names.get(name, ""), 80),
         effect_text(view, name),
         verdict_text(view, name),
-        "; ".join(view.residency_text(label) for label in labels) or UNKNOWN,
+        "; ".join(labels) or UNKNOWN,
         stream_text(view, name),
     )
 
@@ -148,9 +149,10 @@ def cluster_rows(view: View) -> list[tuple[str, ...]]:
     for cluster, runs in placed:
         run = runs[0]
         base = heads.setdefault(run.probe, cluster)
-        first = heads.setdefault(_place(run), cluster)
+        first = heads.setdefault((run.probe, place_of(run)), cluster)
         label = run.residency.label
-        numbered = f"{view.numerals[label]}: " if label in view.numerals else ""
+        roman = view.numerals.get(place_of(run))
+        numbered = f"{roman}: " if roman else ""
         rows.append(
             (
                 view.say(f"{numbered}{label}{f' (probe {run.probe})' if several else ''}", 120),
@@ -170,19 +172,13 @@ def placed_clusters(view: View) -> list[tuple[Cluster, tuple[Run, ...]]]:
         for run in runs:
             cluster = view.cluster_of.get(run.key)
             if cluster is not None and run.usable:
-                place = found.setdefault(_place(run), {})
+                place = found.setdefault((run.probe, place_of(run)), {})
                 place.setdefault(cluster.letter, (cluster, []))[1].append(run)
     return [
         (cluster, tuple(members))
         for clusters in found.values()
         for cluster, members in clusters.values()
     ]
-
-
-def _place(run: Run) -> object:
-    """Runs of one place can be compared; an unknown residency is a place of its own."""
-    residency = run.residency
-    return (run.probe, residency.key if residency.known else residency.unknown)
 
 
 def members_text(view: View, runs: Iterable[Run]) -> str:
@@ -318,7 +314,7 @@ def run_row(view: View, run: Run, *, several_probes: bool) -> tuple[str, ...]:
         UNKNOWN if drafts is None else f"{_known(drafts.accepted)} / {_known(drafts.offered)}",
         UNKNOWN if drafts is None else _known(drafts.tokens_per_round),
         _known(run.timings.draft_ms_per_round if run.usable else None),
-        view.residency_text(run.residency.label),
+        view.residency_text(run),
         UNKNOWN if run.md5 is None else run.md5[:12],
         view.say(exit_text, 120),
     )

@@ -74,7 +74,10 @@ class View:
 
     def command(self, argv: Iterable[str], env: Iterable[tuple[str, str]] = ()) -> str:
         """A line for a shell: the environment's delta, then the quoted arguments."""
-        words = [f"{name}={_quoted(self.say(value, 4000))}" for name, value in env]
+        words = [
+            f"{_quoted(self.say(name, 200))}={_quoted(self.say(value, 4000))}"
+            for name, value in env
+        ]
         words += [_quoted(self.say(arg, 4000)) for arg in self.redactor.argv(argv)]
         return " ".join(words)
 
@@ -116,18 +119,22 @@ class View:
         return names
 
     @cached_property
-    def numerals(self) -> dict[str, str]:
-        """Roman numbers for residencies whose labels are too long for a narrow column."""
-        labels = dict.fromkeys(
-            run.residency.label for runs in self.ran.values() for run in runs if run.usable
-        )
-        if all(len(label) <= LONG_LABEL for label in labels):
+    def numerals(self) -> dict[object, str]:
+        """Roman numbers for residencies, where labels are too long or do not tell them apart."""
+        labels = {
+            place_of(run): run.residency.label
+            for runs in self.ran.values()
+            for run in runs
+            if run.usable
+        }
+        distinct = len(set(labels.values())) == len(labels)
+        if distinct and all(len(label) <= LONG_LABEL for label in labels.values()):
             return {}
-        return {label: roman(place) for place, label in enumerate(labels, start=1)}
+        return {place: roman(number) for number, place in enumerate(labels, start=1)}
 
-    def residency_text(self, label: str) -> str:
-        """A residency for a narrow column."""
-        return self.numerals.get(label) or self.say(label, 80)
+    def residency_text(self, run: Run) -> str:
+        """A run's residency for a narrow column."""
+        return self.numerals.get(place_of(run)) or self.say(run.residency.label, 80)
 
     @cached_property
     def summaries(self) -> dict[str, VariantSummary]:
@@ -187,6 +194,12 @@ class View:
         runs = [run for run in self.ran.get(name, ()) if run.probe == probe]
         letters = [self.cluster_of[r.key].letter for r in runs if r.key in self.cluster_of]
         return letters[0] if letters and len(set(letters)) == 1 else " ".join(letters)
+
+
+def place_of(run: Run) -> object:
+    """What makes runs comparable; an unknown residency is a place of its own kind."""
+    residency = run.residency
+    return residency.key if residency.known else residency.unknown
 
 
 def roman(number: int) -> str:
