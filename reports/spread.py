@@ -72,8 +72,9 @@ def number(value: float) -> str:
 def change(this: Spread, reference: Spread) -> str:
     """How ``this`` differs from ``reference``: a percentage, or ``~`` inside the noise.
 
-    With few runs it must lie outside of the reference's own range, widened by its drift; with
-    five or more on both sides the 95 % interval of the ratio must leave out 1.
+    With few runs all of its own range must lie outside of the reference's, widened by the
+    reference's drift; with five or more on both sides the 95 % interval of the ratio must
+    leave out 1.
     """
     if reference.median == 0 or len(reference.values) < 2:
         return "–"
@@ -84,8 +85,8 @@ def change(this: Spread, reference: Spread) -> str:
             return "~"
         return f"{ratio} (95 %: {100 * (low - 1):+.1f} to {100 * (high - 1):+.1f})"
     noise = reference.drift
-    inside = reference.low - noise <= this.median <= reference.high + noise
-    return "~" if inside else ratio
+    outside = this.high < reference.low - noise or this.low > reference.high + noise
+    return ratio if outside else "~"
 
 
 @lru_cache(maxsize=512)
