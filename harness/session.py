@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from harness.conclude import judge
 from harness.effect import effects, worst
 from harness.engines.base import Asked, Binaries, Engine, Survey
+from harness.errors import HeteroTestError
 from harness.followups import next_cell, wedged
 from harness.interrupt import Interrupt
 from harness.launch import launch
