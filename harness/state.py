@@ -102,8 +102,8 @@ def _ended_badly(outcome: Outcome, reading: Reading) -> StateFinding | None:
         ending = _bad_ending(outcome)
         if ending is not None:
             return _failed(outcome, reading, ending)
-    if outcome.dialogue_error is not None:
-        return _broken_dialogue(outcome.dialogue_error, reading)
+    if outcome.dialogue_error is not None or stopped is StopReason.DIALOGUE_FAILED:
+        return _broken_dialogue(outcome.dialogue_error or "no reason is known", reading)
     return None
 
 

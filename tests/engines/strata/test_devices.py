@@ -226,10 +226,10 @@ def test_a_default_output_that_stops_at_the_first_device_tells_no_count(tmp_path
 )
 def test_a_tool_that_fails_tells_nothing(tmp_path: Path, script: str, said: str) -> None:
     """D33: whatever it printed before; the count stays unknown and the reason is told."""
-    found = ask(tmp_path, {LIST: script, "": "exit 1"}, ask_s=1.0)
+    found = ask(tmp_path, {LIST: script, "": "exit 1"}, ask_s=1.0 if "sleep" in script else 20.0)
 
     assert found.device_count is None
-    assert said in found.notes[0]
+    assert any(said in note for note in found.notes)
 
 
 def test_without_a_tool_the_count_is_unknown(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_the_flags_are_those_of_the_help(tmp_path: Path) -> None:
 )
 def test_a_help_that_fails_tells_no_flags(tmp_path: Path, script: str) -> None:
     """Unknown flags are not absent flags."""
-    found = ask(tmp_path, {}, help_script=script, ask_s=1.0)
+    found = ask(tmp_path, {}, help_script=script, ask_s=1.0 if "sleep" in script else 20.0)
 
     assert found.known_flags is None
     assert "--help could not be used" in found.notes[0]
