@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.conclude import NO_TRACE
+from harness.effect import NO_TRACE
 from harness.followups import launches
 from harness.plain import visible
 from harness.plan import rounds

@@ -22,7 +22,8 @@ def alone(
     """The environment in which ``device`` is the only one.
 
     The engine numbers the devices that a mask leaves visible from 0 on, so behind a mask that
-    is already set the device is the mask's entry at that position, be it number or UUID.
+    is already set the device is the mask's entry at that position, be it number or UUID. A mask
+    that has no such entry is another API's: it stays as it is, and hides what it hid before.
 
     Args:
         on_device: (variable, template) pairs of the matrix; ``{device}`` is filled in.
@@ -30,13 +31,18 @@ def alone(
         env: masks that are set already.
     """
     return tuple(
-        (name, template.replace("{device}", _unmasked(device, env.get(name))))
+        (name, _shown(template, device, env[name]) if name in env else _filled(template, device))
         for name, template in on_device
     )
 
 
-def _unmasked(device: str, mask: str | None) -> str:
-    if mask is None or not device.isdigit():
-        return device
+def _shown(template: str, device: str, mask: str) -> str:
+    """The variable's value behind a mask that is set already."""
     entries = [entry.strip() for entry in mask.split(",")]
-    return entries[int(device)] if int(device) < len(entries) else device
+    if not (device.isascii() and device.isdigit()):
+        return _filled(template, device)
+    return _filled(template, entries[int(device)]) if int(device) < len(entries) else mask
+
+
+def _filled(template: str, device: str) -> str:
+    return template.replace("{device}", device)

@@ -8,8 +8,10 @@ from operator import eq, ge, le
 from typing import TYPE_CHECKING
 
 from harness.errors import NothingToCompareError, UsageError
+from harness.groups import extra_ids
 from harness.located import suggestion
 from harness.model import Cell, PlannedVariant, Purpose
+from harness.recheck import Question, recheck_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,6 +51,8 @@ def expand(
             out.append(_filled(variant, engine.placeholders(survey, flags, None)))
             continue
         devices = survey.devices if variant.for_each == "device" else survey.devices[1:]
+        if not devices:  # kept, so that the report says why it did not run
+            out.append(_filled(variant, engine.placeholders(survey, flags, None)))
         out += [
             _filled(
                 replace(variant, id=f"{variant.id}-{device.id}"),
@@ -103,6 +107,7 @@ def plan_variants(
                     f"{option} {name}: no such variant{suggestion(name, known)}",
                     hint=f"variants here: {', '.join(known)}",
                 )
+    _refuse_clashes(matrix.baseline.id, known)
     if matrix.baseline.id in skip:
         raise UsageError(f"--skip {matrix.baseline.id}: the baseline cannot be skipped")
     planned = [PlannedVariant(variant=matrix.baseline, planned=True)]
@@ -113,6 +118,27 @@ def plan_variants(
             found = PlannedVariant(variant=variant, planned=False, why_not=why)
         planned.append(found)
     return tuple(planned)
+
+
+def _refuse_clashes(baseline: str, known: Sequence[str]) -> None:
+    """Ids that are not unique once devices are filled in, or that extra runs need.
+
+    Raises:
+        UsageError: there is one.
+    """
+    extra = extra_ids(baseline, known)
+    extra |= {recheck_id(name, question) for name in (*known, *extra) for question in Question}
+    for name in known:
+        if known.count(name) > 1:
+            raise UsageError(
+                f"the matrix gives two variants the id {name}",
+                hint="one of them is repeated for each device: choose another id for the other",
+            )
+        if name in extra:
+            raise UsageError(
+                f"the matrix calls a variant {name}, which is the id of another one's extra runs",
+                hint="choose another id for it in the matrix file",
+            )
 
 
 def _can_run(
@@ -143,16 +169,19 @@ def _can_run(
                 f"needs {words}{number} device{plural}, {survey.device_count} found", few=True
             )
     if (name := _unfilled(variant)) is not None:
-        return no(f"this rig has nothing that {name} stands for", few=True)
-    if survey.known_flags is not None:
-        missing = [
-            flag
-            for flag in variant.flags
-            if flag.startswith("-") and not _is_number(flag) and flag not in survey.known_flags
-        ]
-        if missing:
-            return no(f"this engine's help does not list {', '.join(missing)}", refused=True)
+        few = survey.device_count is not None and survey.device_count < 2
+        return no(f"this rig has nothing that {name} stands for", few=few)
+    if missing := _not_listed(variant, survey):
+        return no(f"this engine's help does not list {', '.join(missing)}", refused=True)
     return PlannedVariant(variant=variant, planned=True)
+
+
+def _not_listed(variant: Variant, survey: Survey) -> list[str]:
+    """Flags of a variant that the engine's help does not know; none where it gave no help."""
+    if survey.known_flags is None:
+        return []
+    names = [flag.partition("=")[0] for flag in variant.flags if flag.startswith("-")]
+    return [name for name in names if not _is_number(name) and name not in survey.known_flags]
 
 
 def _is_number(word: str) -> bool:
@@ -196,24 +225,36 @@ def base_env(manifest: Manifest, *, pinned: bool) -> tuple[tuple[str, str], ...]
     return (*manifest.env, *(manifest.pinned.env if pinned else ()))
 
 
+def variant_by_id(manifest: Manifest, name: str) -> Variant:
+    """One variant of the matrix."""
+    return next(entry.variant for entry in manifest.variants if entry.variant.id == name)
+
+
+def sizing_count(manifest: Manifest) -> int:
+    """How many runs are made before the rounds to learn sizes: one a variant if pinned."""
+    return sum(entry.planned for entry in manifest.variants) if manifest.pinned.asked else 0
+
+
+def round_count(manifest: Manifest) -> int:
+    """How many cells the rounds have."""
+    planned = sum(entry.planned for entry in manifest.variants)
+    return planned * len(manifest.probes) * manifest.repeats
+
+
 def rounds(manifest: Manifest, engine: Engine) -> tuple[Cell, ...]:
     """Every cell of the rounds: round by round, every second round reversed."""
     planned = [entry.variant for entry in manifest.variants if entry.planned]
-    cells: list[Cell] = []
-    for repeat in range(1, manifest.repeats + 1):
-        for variant in planned if repeat % 2 else planned[::-1]:
-            cells += [
-                cell(
-                    manifest,
-                    engine,
-                    variant,
-                    (variant.id, probe.name, repeat),
-                    order=len(cells) + place,
-                    purpose=Purpose.ROUND,
-                )
-                for place, probe in enumerate(manifest.probes)
-            ]
-    return tuple(cells)
+    keys = [
+        (variant, (variant.id, probe.name, repeat))
+        for repeat in range(1, manifest.repeats + 1)
+        for variant in (planned if repeat % 2 else planned[::-1])
+        for probe in manifest.probes
+    ]
+    first = manifest.warmup + sizing_count(manifest)
+    return tuple(
+        cell(manifest, engine, variant, key, order=order, purpose=Purpose.ROUND)
+        for order, (variant, key) in enumerate(keys, first)
+    )
 
 
 def cell(

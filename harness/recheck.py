@@ -12,7 +12,8 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from harness.model import Result, RunState, Verdict
+from harness.groups import WRONG_OUTPUT, comparable
+from harness.model import Kind, Result, RunState, Verdict
 
 if TYPE_CHECKING:
     from harness.model import Run
@@ -32,90 +33,143 @@ class Question(StrEnum):
     CONFIRM = "c"
 
 
+def recheck_id(variant: str, question: Question) -> str:
+    """Id of the further runs of one side."""
+    return f"{variant}{question}"
+
+
 def moved(one: Run, other: Run) -> str | None:
-    """What beside the residency is known to differ between two runs, in words."""
-    for key, words in MOVERS.items():
-        mine, yours = one.context.get(key), other.context.get(key)
-        if mine is not None and yours is not None and mine != yours:
-            return f"{words} ({mine} against {yours})"
+    """What beside the residency is known to differ between two runs, in words.
+
+    What only one of the two logs tells has moved as well: it was not the same in both.
+    """
+    found = _movers(one, other)
     kinds = (one.context.get("draft_kind"), other.context.get("draft_kind"))
-    if None not in kinds and kinds[0] != kinds[1] and one.speculation != other.speculation:
-        return f"drafters of different kinds that drafted differently ({kinds[0]}, {kinds[1]})"
-    return None
+    drafts = (one.speculation, other.speculation)
+    if kinds[0] != kinds[1] and None not in drafts and drafts[0] != drafts[1]:
+        names = ", ".join("unknown" if kind is None else str(kind) for kind in kinds)
+        found.append(f"drafters of different kinds drafted differently ({names})")
+    return " and ".join(found) or None
+
+
+def _movers(one: Run, other: Run) -> list[str]:
+    found = []
+    for key, words in MOVERS.items():
+        mine, theirs = one.context.get(key), other.context.get(key)
+        if mine != theirs:
+            found.append(f"{words} moved ({_shown(mine)} against {_shown(theirs)})")
+    return found
+
+
+def _shown(value: object) -> str:
+    return "unknown" if value is None else str(value)
 
 
 def doubt(record: Record, run: Run, reference: Run) -> Question | None:
     """Which question a difference between two runs leaves open, if any."""
-    if not record.manifest.pinned.asked and moved(run, reference) is not None:
+    if not record.manifest.pinned.asked and _cause(run, reference) is not None:
         return Question.PINNED
-    if record.manifest.repeats == 1:
-        return Question.CONFIRM
-    return None
+    return Question.CONFIRM if record.manifest.repeats == 1 else None
 
 
 def settle(record: Record, verdict: Verdict, run: Run, reference: Run) -> Verdict:
     """What a difference amounts to once its question is answered, as far as it is."""
+    pinned, cause = record.manifest.pinned, _cause(run, reference)
+    if pinned.asked and cause is not None and (left := _left_moving(record, run, reference)):
+        return _open(verdict, left, "the pinned recipe is not complete here")
     question = doubt(record, run, reference)
     if question is None:
         return verdict
-    again = _again(record, question, run)
-    before = _again(record, question, reference)
+    again, before = (_again(record, question, side) for side in (run, reference))
     if question is Question.CONFIRM:
         settled = _confirmed(verdict, (run, reference), (again, before))
     else:
-        settled = _pinned(record, verdict, moved(run, reference) or "", again, before)
-    if question is Question.PINNED and not record.manifest.pinned.exists:
-        return settled
+        assert cause is not None
+        if not pinned.exists:
+            return _open(verdict, cause, "the matrix has no pinned recipe to tell them apart")
+        settled = _pinned(record, verdict, cause, again, before)
     return replace(settled, recheck=question.value)
 
 
+def _cause(run: Run, reference: Run) -> str | None:
+    """What may explain a difference beside the placement.
+
+    A stream that just stops is no matter of rounding: nothing that moved explains it.
+    """
+    return None if run.state is RunState.TRUNCATED else moved(run, reference)
+
+
 def _again(record: Record, question: Question, run: Run) -> tuple[Run, ...]:
-    name = f"{run.variant}{question}"
-    return tuple(r for r in record.rechecks if r.variant == name and r.probe == run.probe)
+    name = recheck_id(run.variant, question)
+    mine = (r for r in record.rechecks if r.variant == name and r.probe == run.probe)
+    return tuple(sorted(mine, key=lambda r: r.repeat))
+
+
+def _open(verdict: Verdict, cause: str, why: str) -> Verdict:
+    reason = f"{verdict.reason}, but {cause}; {why}"
+    return replace(verdict, result=Result.INCONCLUSIVE, reason=reason, cause=cause)
+
+
+def _left_moving(record: Record, one: Run, other: Run) -> str | None:
+    """What still moved because this engine does not know all of the pinned recipe."""
+    if not record.manifest.pinned.left_out:
+        return None
+    return " and ".join(_movers(one, other)) or None
+
+
+# ---- one repeat ---------------------------------------------------------------------------
 
 
 def _confirmed(
-    verdict: Verdict, seen: tuple[Run, Run], again: tuple[tuple[Run, ...], tuple[Run, ...]]
+    verdict: Verdict, seen: tuple[Run, Run], again: tuple[tuple[Run, ...], ...]
 ) -> Verdict:
     """With one repeat: the same on both sides once more, or it is no FAIL."""
-    if not any(again):
-        reason = f"{verdict.reason}; seen once and not confirmed by a further run"
-        return replace(verdict, result=Result.INCONCLUSIVE, reason=reason)
     for first, more in zip(seen, again, strict=True):
-        second = more[0] if more else None
-        if second is None or second.state is not first.state or second.stream != first.stream:
-            reason = f"{verdict.reason}; run once more, variant {first.variant} gave something else"
+        why = _not_alike(first, more[0]) if more else "was not run once more"
+        if why is not None:
+            reason = f"{verdict.reason}, seen once; variant {first.variant} {why}"
             return replace(verdict, result=Result.INCONCLUSIVE, reason=reason)
     return replace(verdict, reason=f"{verdict.reason}, twice alike")
 
 
+def _not_alike(first: Run, second: Run) -> str | None:
+    if second.state is not first.state:
+        return f"was {second.state} when it was run once more"
+    if not second.residency.equals(first.residency):
+        return f"had another residency when it was run once more ({second.residency.label})"
+    if second.stream != first.stream:
+        return "gave another stream when it was run once more"
+    return None
+
+
+# ---- pinned -------------------------------------------------------------------------------
+
+
 def _pinned(
-    record: Record,
-    verdict: Verdict,
-    cause: str,
-    again: tuple[Run, ...],
-    before: tuple[Run, ...],
+    record: Record, verdict: Verdict, cause: str, again: tuple[Run, ...], before: tuple[Run, ...]
 ) -> Verdict:
     """Under the pinned recipe: still different is a FAIL, equal is not."""
-
-    def open_(why: str) -> Verdict:
-        reason = f"{verdict.reason}, but {cause} moved too; {why}"
-        return replace(verdict, result=Result.INCONCLUSIVE, reason=reason, cause=cause)
-
-    if not record.manifest.pinned.exists:
-        return open_("the matrix has no pinned recipe to tell them apart")
-    good = [run for run in again if run.usable and run.residency.known]
-    base = [run for run in before if run.usable and run.residency.known]
-    wrong = [run for run in again if run.state in {RunState.TRUNCATED, RunState.DEGENERATE}]
-    if not base or not (good or wrong):
-        return open_("the runs with the pinned recipe are missing or not usable")
-    if len({run.stream for run in base}) > 1:
-        if again == before:
-            return replace(verdict, reason=f"{verdict.reason}; also with the pinned recipe")
-        return open_("with the pinned recipe the reference does not repeat itself")
-    pairs = [run for run in (*good, *wrong) if run.residency.equals(base[0].residency)]
+    base = next((run for run in before if comparable(run)), None)
+    if base is None:
+        return _open(verdict, cause, "no run with the pinned recipe is usable as a reference")
+    if verdict.kind is Kind.REPEAT:
+        again = tuple(run for run in again if run is not base)
+    elif any(r.stream != base.stream for r in before if _alike(r, base)):
+        return _open(verdict, cause, "with the pinned recipe the reference does not repeat itself")
+    shown = [run for run in again if comparable(run) or run.state in WRONG_OUTPUT]
+    if not shown:
+        return _open(verdict, cause, "no run with the pinned recipe is usable")
+    pairs = [run for run in shown if run.residency.equals(base.residency)]
     if not pairs:
-        return open_("with the pinned recipe the two sides have different residencies")
-    if any(run.stream != base[0].stream for run in pairs):
-        return replace(verdict, reason=f"{verdict.reason}; also with the pinned recipe")
-    return open_("with the pinned recipe the streams are equal: run the matrix with --pinned")
+        labels = f"{shown[0].residency.label} against {base.residency.label}"
+        return _open(verdict, cause, f"with the pinned recipe the residencies differ ({labels})")
+    other = next((r for r in pairs if r.stream != base.stream or r.state in WRONG_OUTPUT), None)
+    if other is None:
+        return _open(verdict, cause, "with the pinned recipe the streams are equal: see --pinned")
+    if (left := _left_moving(record, other, base)) is not None:
+        return _open(verdict, left, "the pinned recipe is not complete here")
+    return replace(verdict, reason=f"{verdict.reason}; also with the pinned recipe")
+
+
+def _alike(run: Run, other: Run) -> bool:
+    return comparable(run) and run.residency.equals(other.residency)
