@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import time
 import uuid
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,6 +71,16 @@ class Ask:
 def bad_command(how: str, *arguments: str) -> tuple[str, ...]:
     """The command line of a process that behaves badly in a named way."""
     return (sys.executable, "-SE", str(BADLY), how, *arguments)
+
+
+@contextmanager
+def bystander(*argv: str, **options: Any) -> Iterator[subprocess.Popen[str]]:
+    """A process that the harness did not launch, killed in the end whatever the test found."""
+    with subprocess.Popen(argv, text=True, **options) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -20,7 +20,7 @@ from harness import processes
 from harness.launch import launch
 from harness.outcome import StopReason
 from harness.processes import MARK_VARIABLE, Leftover, adopting_orphans, start_of, survivors, sweep
-from tests.launch.conftest import bad_command, is_gone, wait_until
+from tests.launch.conftest import bad_command, bystander, is_gone, wait_until
 
 if TYPE_CHECKING:
     from tests.launch.conftest import Ask
@@ -88,12 +88,13 @@ def test_orphans_are_adopted_only_while_a_process_runs(ask: Ask) -> None:
 def test_descendants_of_other_children_are_left_alone(ask: Ask) -> None:
     """A child that was there before, in a session of its own, may go on having children."""
     script = "read line; sleep 1000 & echo $!; wait"
-    with subprocess.Popen(
-        ["sh", "-c", script],
+    with bystander(
+        "sh",
+        "-c",
+        script,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         start_new_session=True,
-        text=True,
     ) as other:
         assert other.stdin is not None
         assert other.stdout is not None
@@ -101,11 +102,12 @@ def test_descendants_of_other_children_are_left_alone(ask: Ask) -> None:
             other.stdin.write("\n")
             other.stdin.flush()
             pid = int(other.stdout.readline())
-            assert family.members() == ()
-            assert family.sweep(polite_s=0) == ()
-        assert not is_gone(pid)
-        psutil.Process(pid).kill()
-        other.kill()
+            try:
+                assert family.members() == ()
+                assert family.sweep(polite_s=0) == ()
+                assert not is_gone(pid)
+            finally:
+                os.kill(pid, signal.SIGKILL)
 
 
 def test_a_look_that_misses_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,9 +121,8 @@ def test_a_look_that_misses_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> N
 
     with adopting_orphans() as family:
         monkeypatch.setattr(processes, "_descendants", miss_once)
-        with subprocess.Popen(["sleep", "1000"], start_new_session=True) as process:
+        with bystander("sleep", "1000", start_new_session=True) as process:
             (found,) = family.members()
-            process.kill()
 
     assert found.pid == process.pid
 
@@ -204,7 +205,7 @@ def test_what_outlives_a_killed_harness_is_found_by_its_mark(ask: Ask, tmp_path:
 
 def test_a_recorded_process_is_found_without_a_mark(ask: Ask) -> None:
     """Pid and start together identify a process whose environment cannot be read."""
-    with subprocess.Popen(["sleep", "1000"]) as process:
+    with bystander("sleep", "1000") as process:
         started = start_of(process.pid)
         assert started is not None
         # For a moment after its start a process has no command line yet.
@@ -218,7 +219,7 @@ def test_a_recorded_process_is_found_without_a_mark(ask: Ask) -> None:
 
 def test_a_recycled_pid_is_never_touched(ask: Ask) -> None:
     """A process that merely has a recorded pid, but another start, is not ours."""
-    with subprocess.Popen(["sleep", "1000"]) as process:
+    with bystander("sleep", "1000") as process:
         started = start_of(process.pid)
         assert started is not None
         boot, _, ticks = started.rpartition(":")
@@ -226,7 +227,6 @@ def test_a_recycled_pid_is_never_touched(ask: Ask) -> None:
         for other in (f"{boot}:{int(ticks) - 1}", f"another boot:{ticks}", ""):
             assert sweep(ask.mark, recorded=[(process.pid, other)], polite_s=0) == ()
         assert process.poll() is None
-        process.kill()
 
 
 def test_a_harness_under_a_harness_does_not_end_itself(ask: Ask) -> None:
@@ -258,7 +258,7 @@ def test_a_process_that_does_not_exist_has_no_start() -> None:
 
 def test_a_signal_reaches_only_the_process_it_was_meant_for() -> None:
     """Between the look and the signal a pid may pass to another process."""
-    with subprocess.Popen(["sleep", "1000"]) as process:
+    with bystander("sleep", "1000") as process:
         seen = Leftover.of(process.pid)
         assert seen is not None
 
@@ -275,10 +275,9 @@ def test_a_name_with_parentheses_and_blanks_is_read_right(tmp_path: Path) -> Non
     """The name of a program cannot shift the fields that follow it in the kernel's table."""
     program = tmp_path / ") Z 1 2 3 ("
     program.symlink_to(shutil.which("sleep") or "")
-    with subprocess.Popen([str(program), "1000"]) as process:
+    with bystander(str(program), "1000") as process:
         wait_until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == f"{program.name}\n")
         leftover = Leftover.of(process.pid)
-        process.kill()
 
     assert leftover is not None
     assert leftover.pid == process.pid

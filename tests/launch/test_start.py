@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import threading
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ import pytest
 from harness.errors import StoreError
 from harness.launch import launch
 from harness.processes import MARK_VARIABLE, start_of
-from tests.launch.conftest import open_descriptors
+from tests.launch.conftest import bystander, open_descriptors
 
 if TYPE_CHECKING:
     from tests.launch.conftest import Ask
@@ -364,10 +363,9 @@ def test_exit_codes_survive_an_ignored_child_signal(ask: Ask) -> None:
 def test_other_children_keep_their_exit_status(ask: Ask) -> None:
     """Sweeping takes nothing from processes that something else in the harness started."""
     with (
-        subprocess.Popen(["sleep", "1000"]) as own,
-        subprocess.Popen(["sh", "-c", "exit 5"], start_new_session=True) as foreign,
+        bystander("sleep", "1000") as own,
+        bystander("sh", "-c", "exit 5", start_new_session=True) as foreign,
     ):
         launch(ask.badly("daemonize", grace_s=0.05))
         assert own.poll() is None
         assert foreign.wait() == 5
-        own.kill()
