@@ -20,7 +20,7 @@ ITERATIONS = 6
 """Linearizations a measurement gets; the sums of time here settle within four."""
 LONGEST_STEP = 1.5
 """Most that one linearization may move a logarithm, so that a wild start cannot overshoot."""
-SETTLED = 1e-6
+SETTLED = 1e-4
 """Change of every logarithm below which a further linearization changes nothing."""
 NUDGE = 1e-5
 """Step of the differences, in the logarithm."""

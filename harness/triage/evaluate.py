@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import HeteroTestError, UsageError
-from harness.triage.points import Quantity, read_points, shipped_points
+from harness.triage.points import Quantity, Use, read_points, shipped_points
 from harness.triage.scoring import left_out, score, summarize
 
 if TYPE_CHECKING:
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from harness.triage.scoring import Scored, Summary
 
 
-def evaluation(points: Sequence[Point], teachers: Sequence[Point]) -> str:
+def evaluation(points: Sequence[Point]) -> str:
     """The whole text: a row a point, the sums, and what is left out and why.
 
     Raises:
         UsageError: no point can be scored.
     """
-    scored = score(points, teachers)
-    if not scored:
+    if not any(point.use is Use.SCORE for point in points):
         raise UsageError(
             "none of these points can be scored", hint='a scored point has use = "score"'
         )
+    scored = score(points)
     lines = [
         "| point | predicted b/a | 80 % interval | measured b/a | error | call |",
         "|:--|--:|:-:|--:|--:|:--|",
@@ -116,9 +116,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     )
     files = parser.parse_args(argv).files
     try:
-        teachers = shipped_points()
-        points = tuple(p for path in files for p in read_points(path)) if files else teachers
-        sys.stdout.write(evaluation(points, teachers))
+        points = tuple(p for path in files for p in read_points(path))
+        sys.stdout.write(evaluation(points if files else shipped_points()))
     except HeteroTestError as error:
         sys.stderr.write(f"hetero-test: error: {error}\n")
         return int(error.exit_code)

@@ -89,14 +89,14 @@ class Forecaster:
     def decode(self, option: Option) -> Interval:
         """tok/s of one stream."""
         value, spread = self._beliefs.predict(partial(log_ms, option.placement))
-        return Interval.of_log(math.log(1e3) - value, self._half(spread))
+        return self._around(math.exp(value), spread).inverse().times(1e3)
 
     def prefill(self, option: Option) -> Interval | None:
         """tok/s of a prompt."""
         if option.prompt is None:
             return None
         value, spread = self._beliefs.predict(partial(prompt_log_ms, option.prompt))
-        return Interval.of_log(math.log(1e3) - value, self._half(spread))
+        return self._around(math.exp(value), spread).inverse().times(1e3)
 
     def forecast(self, option: Option, rival: Rival | None, prompt_per_reply: float) -> Forecast:
         """All of an option, against a rival where there is one."""
@@ -106,8 +106,8 @@ class Forecaster:
             model = _against(option, rival)
             value, spread = self._beliefs.predict(model)
             same = rival.option is not None and rival.option.key == option.key
-            half = 0.0 if same and not rival.measured else self._half(spread)
-            gain = Interval.of_log(value, half)
+            known = same and not rival.measured
+            gain = Interval.around(1.0, 0.0) if known else self._around(math.exp(value), spread)
             decider = None if same else self._decider(model, option)
         prefill_gain = None
         if rival is not None and prefill is not None and rival.speeds.prefill_tok_s:
@@ -125,8 +125,8 @@ class Forecaster:
             break_even_prompt=None if rival is None else _even_prompt(ours, rival.speeds),
         )
 
-    def _half(self, spread: float) -> float:
-        return self._q * math.hypot(spread, ROUGHNESS)
+    def _around(self, value: float, spread: float) -> Interval:
+        return Interval.around(value, value * self._q * math.hypot(spread, ROUGHNESS))
 
     def _decider(self, model: Callable[[Reader], float], option: Option) -> Decider | None:
         shares = self._beliefs.shares(model)

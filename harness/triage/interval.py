@@ -28,11 +28,6 @@ class Interval:
             raise ValueError(f"the interval {self.low} to {self.high} leaves out {self.value}")
 
     @classmethod
-    def exact(cls, value: float) -> Interval:
-        """A value that is not in doubt."""
-        return cls(low=value, value=value, high=value)
-
-    @classmethod
     def around(cls, value: float, half_width: float) -> Interval:
         """A positive value whose upper end is `half_width` above it.
 
@@ -42,30 +37,13 @@ class Interval:
         if value < 0 or half_width < 0:
             raise ValueError("a positive quantity has no negative value or width")
         high = value + half_width
-        return cls(low=value * value / high if high else 0.0, value=value, high=high)
-
-    @classmethod
-    def of_log(cls, log_value: float, log_half_width: float) -> Interval:
-        """exp(log value ± half width): the interval of a ratio."""
-        return cls(
-            low=math.exp(log_value - log_half_width),
-            value=math.exp(log_value),
-            high=math.exp(log_value + log_half_width),
-        )
+        # Rounding may lift the quotient above the value it comes from.
+        return cls(low=min(value, value * value / high if high else 0.0), value=value, high=high)
 
     @property
     def width(self) -> float:
         """From low to high, in the unit of the value."""
         return self.high - self.low
-
-    def plus(self, other: Interval) -> Interval:
-        """The sum of two independent quantities; never narrower than either of them."""
-        value = self.value + other.value
-        return Interval(
-            low=value - math.hypot(self.value - self.low, other.value - other.low),
-            value=value,
-            high=value + math.hypot(self.high - self.value, other.high - other.value),
-        )
 
     def times(self, factor: float) -> Interval:
         """In another unit: every number times a positive factor."""

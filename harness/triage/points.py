@@ -42,6 +42,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -269,6 +270,7 @@ def read_points(path: Path) -> tuple[Point, ...]:
     return read.point
 
 
+@lru_cache(maxsize=1)
 def shipped_points() -> tuple[Point, ...]:
     """The calibration points that come with the program."""
     return tuple(point for path in sorted(SHIPPED.glob("*.toml")) for point in read_points(path))

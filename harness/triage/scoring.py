@@ -1,8 +1,8 @@
 """How good the predictions are: every point with its source left out, and the sums over them.
 
-The 80 % interval of a point is its prediction ± q × σ, where σ is what the unknowns and the
-roughness of the model leave, and q is the 80 % quantile of |error| / σ over the points of *other*
-sources, each source with one vote (split conformal prediction: Vovk et al. 2005, *Algorithmic
+The 80 % interval of a point is its prediction × or ÷ (1 + q σ), where σ is what unknowns and
+the roughness of the model leave, and q is the 80 % quantile of |error| / σ over the points of
+*other* sources, each source with one vote (split conformal prediction: Vovk et al. 2005, *Algorithmic
 Learning in a Random World*, chapter 4). So the width comes from how far predictions have missed.
 """
 
@@ -12,12 +12,13 @@ import math
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from statistics import median
 from typing import TYPE_CHECKING
 
 from harness.triage.fit import learn, predict_point
 from harness.triage.interval import Z80
-from harness.triage.points import Point, Use
+from harness.triage.points import Point, Use, shipped_points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,8 +52,8 @@ class Miss:
 
     @property
     def scaled(self) -> float:
-        """|error| in standard deviations."""
-        return abs(self.measured - self.predicted) / self.sigma
+        """|error| of the ratio in standard deviations."""
+        return math.expm1(abs(self.measured - self.predicted)) / self.sigma
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,7 @@ class Scored:
     point: Point
     predicted: float
     half_width: float
+    """Of the interval of ln(b/a)."""
     measured: float
 
     @property
@@ -117,19 +119,16 @@ def call_of(log_ratio: float, half_width: float) -> Call:
     return Call.NO_GO if log_ratio + half_width < 0 else Call.MEASURE_FIRST
 
 
-def misses(
-    points: Sequence[Point], teachers: Sequence[Point], *, without: frozenset[str] = frozenset()
-) -> list[Miss]:
+def misses(points: Sequence[Point], teachers: Sequence[Point]) -> list[Miss]:
     """Predictions of all scored points, each without what its own source teaches.
 
     Args:
         points: those to be predicted.
         teachers: those to learn from.
-        without: sources that teach nothing to anyone.
     """
     found = []
-    for origin in sorted({point.origin for point in points}):
-        beliefs = learn(teachers, without=without | {origin})
+    for origin in sorted({point.origin for point in points if point.use is Use.SCORE}):
+        beliefs = learn(teachers, without=frozenset({origin}))
         for point in points:
             if point.origin != origin or point.use is not Use.SCORE:
                 continue
@@ -166,10 +165,20 @@ def widening(found: Sequence[Miss]) -> float:
     return max(LEAST_WIDENING, votes[-1][0])
 
 
-def score(points: Sequence[Point], teachers: Sequence[Point]) -> list[Scored]:
-    """Every scored point with interval; its source taught and widened nothing of it."""
-    found = misses(points, teachers)
-    taught = found if points is teachers else misses(teachers, teachers)
+@lru_cache(maxsize=1)
+def shipped_misses() -> tuple[Miss, ...]:
+    """Predictions of all shipped points, each without what its own source teaches."""
+    points = shipped_points()
+    return tuple(misses(points, points))
+
+
+def score(points: Sequence[Point]) -> list[Scored]:
+    """Every scored point with its interval, by what the shipped points of other sources teach.
+
+    The source of a point taught nothing to it and widened nothing of it.
+    """
+    teachers, taught = shipped_points(), shipped_misses()
+    found = taught if points is teachers else misses(points, teachers)
     widths = {
         origin: widening([m for m in taught if m.point.origin != origin])
         for origin in {miss.point.origin for miss in found}
@@ -178,7 +187,7 @@ def score(points: Sequence[Point], teachers: Sequence[Point]) -> list[Scored]:
         Scored(
             point=miss.point,
             predicted=miss.predicted,
-            half_width=widths[miss.point.origin] * miss.sigma,
+            half_width=math.log1p(widths[miss.point.origin] * miss.sigma),
             measured=miss.measured,
         )
         for miss in found

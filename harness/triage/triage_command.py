@@ -106,16 +106,15 @@ def run(args: argparse.Namespace) -> int:
     from harness.triage.ask import ask
     from harness.triage.fit import learn
     from harness.triage.points import shipped_points
-    from harness.triage.scoring import misses, widening
+    from harness.triage.scoring import shipped_misses, widening
 
     if args.html is not None:
         _need_matplotlib()
     question = ask(args)
-    points = shipped_points()
-    beliefs = learn(points)
+    beliefs = learn(shipped_points())
     if args.calibrate is not None:
         return _calibrate(args, question, beliefs)
-    missed = misses(points, points)
+    missed = shipped_misses()
     found = answer(question, beliefs, widening(missed))
     sources = {miss.point.origin for miss in missed}
     document = answer_document(found, points=len(missed), sources=len(sources))

@@ -8,7 +8,7 @@ import pytest
 
 from harness.triage.fit import learn
 from harness.triage.points import shipped_points
-from harness.triage.scoring import misses, score, widening
+from harness.triage.scoring import score, shipped_misses, widening
 
 if TYPE_CHECKING:
     from harness.triage.beliefs import Beliefs
@@ -31,10 +31,10 @@ def beliefs(points: tuple[Point, ...]) -> Beliefs:
 @pytest.fixture(scope="session")
 def scored(points: tuple[Point, ...]) -> list[Scored]:
     """Each point with its source left out."""
-    return score(points, points)
+    return score(points)
 
 
 @pytest.fixture(scope="session")
-def q(points: tuple[Point, ...]) -> float:
+def q() -> float:
     """How many standard deviations an interval is wide."""
-    return widening(misses(points, points))
+    return widening(shipped_misses())

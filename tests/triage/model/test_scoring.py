@@ -193,6 +193,6 @@ def test_a_point_without_bandwidths_is_predicted_from_its_baseline(
 ) -> None:
     """Unknown hardware widens, it does not fail."""
     known = next(p for p in points if p.id == "H32")
-    (found,) = score([known], points)
+    (found,) = score([known])
     assert found.point.use is Use.SCORE
     assert found.half_width > 0.1
