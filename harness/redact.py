@@ -17,9 +17,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from ipaddress import ip_address
 from itertools import pairwise
 from typing import TYPE_CHECKING
+
+from harness.shapes import PATTERNS, SECRET_WORD, addresses, by_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -30,53 +31,6 @@ MOST_PASSES = 5
 """Replacing is repeated until nothing changes; a placeholder is never replaced again."""
 
 _PLACEHOLDER = r"<(?:model|build|out|host|user|ip|mac|mail|secret|credentials)(?:-\d+)?>"
-
-_SECRET_WORD = (
-    r"(?:api|access|private|secret|auth|client)[-_]?(?:key|token|secret)"
-    r"|(?:hf|hub|bearer|session|refresh|id)[-_]?token|secret|password|passwd|credentials?"
-)
-
-_SHAPES = (
-    r"sk-[A-Za-z0-9_-]{16,}"
-    r"|hf_[A-Za-z0-9]{16,}"
-    r"|gh[pousr]_[A-Za-z0-9]{16,}"
-    r"|github_pat_[A-Za-z0-9_]{20,}"
-    r"|gl(?:pat|dt|rt)-[A-Za-z0-9_-]{16,}"
-    r"|xox[abeprs]-[A-Za-z0-9-]{10,}"
-    r"|(?:AKIA|ASIA)[0-9A-Z]{16}"
-    r"|AIza[0-9A-Za-z_-]{35}"
-    r"|(?:nvapi|npm|pypi)[-_][A-Za-z0-9_-]{20,}"
-    r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
-)
-
-_IP = r"""
-  (?P<ip4>(?<![\w.-])\d{1,3}(?:\.\d{1,3}){3}(?![\w-]|\.\d))
-| (?P<ip6>(?<![\w:.])(?:[0-9A-Fa-f]{0,4}:){2,7}
-    (?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4})(?![\w:]))
-"""
-
-_PATTERNS = rf"""
-  (?P<home>(?:/home/|/Users/|/media/|\\Users\\)) (?P<someone>[^\s/\\<>"':;,|*?]+)
-| (?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]*://) (?P<userinfo>[^\s/@<>"']+) @
-| (?P<scheme_word>\b(?:[Bb]earer|BEARER|Basic|BASIC)\ +) (?P<bearer>[A-Za-z0-9._~+/=-]{{6,}})
-| (?P<variable>\b[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|CREDENTIALS?)
-    \s*=\s*["']?) (?P<variable_value>[^\s"'<>]+)
-| (?P<flag>(?<![\w-])--?(?:[\w-]*[-_])?(?i:{_SECRET_WORD}|token)(?:=|\ +)["']?)
-    (?P<flag_value>(?!-)[^\s"'<>]+)
-| (?P<field>(?i:(?<![A-Za-z])(?:{_SECRET_WORD}))["']?\s*[:=]\s*["']?) (?P<field_value>[^\s"'<>&,;]+)
-| (?P<query>[?&](?i:key|token|sig|signature|auth|code)=) (?P<query_value>[^\s"'<>&]+)
-| (?P<shape>(?<![A-Za-z0-9_])(?:{_SHAPES}))
-| (?P<mac>(?<![0-9A-Fa-f:.-])[0-9A-Fa-f]{{2}}(?:(?P<sep>[:-])[0-9A-Fa-f]{{2}})
-    (?:(?P=sep)[0-9A-Fa-f]{{2}}){{4}}(?![0-9A-Fa-f:-]))
-| (?P<mail>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{{2,}}\b)
-| {_IP}
-"""
-
-_VERSION_BEFORE = re.compile(
-    r"(?i)(?:\bv|version|release|driver|runtime|toolkit|library|firmware|v?bios|cuda|cudnn|cublas"
-    r"|rocm|hip|vulkan|sycl|nccl|engine|build|gcc|clang|linux|kernel)[\s:=(\"']*$"
-)
-"""Words after which four numbers are a version, unless a port follows."""
 
 _WORDS = frozenset(
     """
@@ -145,7 +99,7 @@ class Redactor:
             return self
         # A known version stands for itself.
         kept = tuple((text, text) for text in dict.fromkeys(versions) if _FOUR.fullmatch(text))
-        found = _addresses(texts, (*self.pairs, *kept))
+        found = addresses(texts, frozenset(text for text, _ in (*self.pairs, *kept)))
         known = sum(place.startswith("<ip-") for _, place in self.pairs)
         new = ((text, f"<ip-{known + n}>") for n, text in enumerate(found, start=1))
         return Redactor(pairs=(*self.pairs, *kept, *new), patterns=True)
@@ -220,7 +174,7 @@ def _is_secret_flag(arg: str) -> bool:
     return _SECRET_FLAG.fullmatch(arg) is not None
 
 
-_SECRET_FLAG = re.compile(rf"--?(?:[\w-]*[-_])?(?i:{_SECRET_WORD}|token|-hft)|-hft")
+_SECRET_FLAG = re.compile(rf"--?(?:[\w-]*[-_])?(?i:{SECRET_WORD}|token|-hft)|-hft")
 _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:token|secret|password|passwd|key|credentials?)$")
 
 
@@ -275,10 +229,9 @@ def _replacer(pairs: tuple[Pair, ...], patterns: bool) -> Callable[[str], str]:
     parts = [rf"(?P<kept>{_PLACEHOLDER})"]
     if longest:
         parts.append(f"(?P<literal>{'|'.join(map(_literal, longest))})")
-    expression = "|".join(re.sub(r"([ #])", r"[\1]", part) for part in parts)
     if patterns:
-        expression += "|" + _PATTERNS
-    compiled = re.compile(expression, re.VERBOSE)
+        parts.append(PATTERNS)
+    compiled = re.compile("|".join(parts), re.VERBOSE)
 
     def replace(match: re.Match[str]) -> str:
         found = match.lastgroup
@@ -287,7 +240,7 @@ def _replacer(pairs: tuple[Pair, ...], patterns: bool) -> Callable[[str], str]:
             return text
         if found == "literal":
             return places[text]
-        return _by_shape(match)
+        return by_shape(match)
 
     # A report says most things many times.
     @lru_cache(maxsize=16_384)
@@ -313,61 +266,3 @@ def _literal(text: str) -> str:
         left = r"(?<![A-Za-z0-9_])" if text[0].isalnum() else ""
         right = r"(?![A-Za-z0-9_])" if text[-1].isalnum() else ""
     return left + re.escape(text) + right
-
-
-_KEPT_BEFORE = {
-    "someone": ("home", "<user>"),
-    "bearer": ("scheme_word", "<secret>"),
-    "variable_value": ("variable", "<secret>"),
-    "flag_value": ("flag", "<secret>"),
-    "field_value": ("field", "<secret>"),
-    "query_value": ("query", "<secret>"),
-}
-
-
-def _by_shape(match: re.Match[str]) -> str:
-    """What stands in the place of something found by its shape."""
-    groups = match.groupdict()
-    for value, (before, place) in _KEPT_BEFORE.items():
-        if groups[value] is not None:
-            return f"{groups[before]}{place}"
-    if groups["userinfo"] is not None:
-        return f"{groups['scheme']}<credentials>@"
-    if groups["shape"] is not None:
-        return "<secret>"
-    if groups["mac"] is not None:
-        return "<mac>"
-    if groups["mail"] is not None:
-        return "<mail>"
-    return "<ip>" if _is_address(match) else match.group()
-
-
-def _is_address(match: re.Match[str]) -> bool:
-    """Whether digits and dots, or colons, are the address of a machine."""
-    text = match.group()
-    try:
-        address = ip_address(text)
-    except ValueError:
-        return False
-    if address.is_loopback or address.is_unspecified or text.startswith(("0.", "255.")):
-        return False
-    if address.version == 6:
-        return True
-    after = match.string[match.end() : match.end() + 2]
-    has_port = after[:1] == ":" and after[1:].isdigit()
-    before = match.string[max(0, match.start() - 24) : match.start()]
-    return has_port or text.startswith("192.168.") or not _VERSION_BEFORE.search(before)
-
-
-def _addresses(texts: Iterable[str], pairs: tuple[Pair, ...]) -> tuple[str, ...]:
-    """The distinct addresses that no pair covers, in order of appearance."""
-    compiled = re.compile(_IP, re.VERBOSE)
-    known = {text for text, _ in pairs}
-    found: dict[str, None] = {}
-    for text in dict.fromkeys(texts):
-        if "." not in text and ":" not in text:
-            continue
-        for match in compiled.finditer(text):
-            if match.group() not in known and _is_address(match):
-                found[match.group()] = None
-    return tuple(found)

@@ -11,7 +11,7 @@ import logging
 import re
 from typing import TYPE_CHECKING, Any
 
-from .tables import decode_of, usable
+from .times import decode_of, usable
 
 if TYPE_CHECKING:
     from .spread import Spread

@@ -13,6 +13,7 @@ Formats: CommonMark 0.31 (code spans §6.1, fences §4.5) and GitHub Flavored Ma
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from html import escape as html_escape
 from typing import TYPE_CHECKING
 
@@ -46,6 +47,7 @@ _ENDED = re.compile(r"[^:]*[^.,;:`][.,;:]")
 """A word with one mark after it, which may stand outside of its code span."""
 
 
+@lru_cache(maxsize=16_384)
 def inline(text: str) -> str:
     """One line of prose; words that could act are put into code spans."""
     return _prose(text, code, str)

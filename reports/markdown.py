@@ -40,7 +40,7 @@ def render(view: View, detail: Detail) -> str:
 
 def table(frame: pd.DataFrame) -> str:
     """A frame of plain text as a table of Markdown."""
-    return pipe(frame.map(cell))
+    return pipe(frame, cell)
 
 
 def sentence(text: str, end: str = ".") -> str:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import facts, sections, tables
+from . import blocks, facts, sections, tables, times
 from .advice import advice
+from .splits import splits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +33,7 @@ def parts(view: View, detail: Detail, cuts: Cuts) -> dict[str, object]:
         "only_anchored": sections.only_anchored(view),
         "without_trace": sections.without_trace(view),
         "clusters": _clusters(view, detail, cuts),
-        "splits": sections.splits(view, detail, cuts),
+        "splits": splits(view, detail, cuts),
         "times": _times(view, detail, cuts),
         "verdicts": sections.open_verdicts(view, detail, cuts),
         "troubles": sections.troubles(view, detail, cuts),
@@ -41,12 +42,12 @@ def parts(view: View, detail: Detail, cuts: Cuts) -> dict[str, object]:
         "warnings": sections.warnings(view, detail, cuts),
         "advice": advice(view),
         "runs": _runs(view, detail, cuts),
-        "engine_lines": sections.engine_lines(view, detail, cuts),
-        "harness_command": sections.own_command(view, detail),
-        "commands": sections.commands(view, detail, cuts),
-        "rig": sections.rig_lines(view, detail, cuts),
-        "probes": sections.probe_lines(view, detail, cuts),
-        "tails": sections.tails(view, detail, cuts),
+        "engine_lines": blocks.engine_lines(view, detail, cuts),
+        "harness_command": blocks.own_command(view, detail),
+        "commands": blocks.commands(view, detail, cuts),
+        "rig": blocks.rig_lines(view, detail, cuts),
+        "probes": blocks.probe_lines(view, detail, cuts),
+        "tails": blocks.tails(view, detail, cuts),
         "limits": facts.limits(view),
         "version": view.record.manifest.harness,
         "cuts": cuts.notes,
@@ -68,20 +69,22 @@ def _clusters(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame:
 def _times(view: View, detail: Detail, cuts: Cuts) -> list[dict[str, object]]:
     """One table a probe, since prompts of other lengths have other times."""
     probes = dict.fromkeys(probe for _, probe in view.pairs)
-    timed = [pair for pair in view.pairs if tables.usable(view, *pair)]
+    timed = [pair for pair in view.pairs if times.usable(view, *pair)]
     rows = cuts.take(timed, detail.rows, "rows of times")
     out: list[dict[str, object]] = []
     for probe in probes:
-        mine = [tables.time_row(view, name, at) for name, at in rows if at == probe]
+        mine = [times.time_row(view, name, at) for name, at in rows if at == probe]
         if mine:
             title = view.say(probe, 60) if len(probes) > 1 else ""
-            out.append({"title": title, "table": tables.frame(mine, tables.TIMES)})
+            out.append({"title": title, "table": tables.frame(mine, times.TIMES)})
     return out
 
 
 def _runs(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame:
+    record = view.record
     every = [run for runs in view.ran.values() for run in runs]
+    every += [*record.warmup, *record.rechecks]
     shown = cuts.take(every, detail.run_rows, "rows of single runs")
-    several = len(view.record.manifest.probes) > 1
+    several = len(record.manifest.probes) > 1
     rows = [tables.run_row(view, run, several_probes=several) for run in shown]
     return tables.frame(rows, tables.RUNS)

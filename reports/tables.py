@@ -1,6 +1,6 @@
-"""The report's tables as pandas frames of plain text; no markup, no escaping.
+"""Variants, streams and single runs as pandas frames of plain text; no markup, no escaping.
 
-``–`` stands for what is not known. No number is taken from a run that is not OK.
+``–`` stands for what is not known.
 """
 
 from __future__ import annotations
@@ -8,15 +8,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from harness.model import Effect, Result
+from harness.model import Effect, Purpose, Result
 from harness.streams import first_difference
 
 from .escape import UNKNOWN
-from .spread import Spread, change, number
+from .spread import number
 from .view import place_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import pandas as pd
 
@@ -39,17 +39,18 @@ def frame(rows: Iterable[Sequence[str]], columns: Sequence[str]) -> pd.DataFrame
     return pd.DataFrame(list(rows), columns=list(columns), dtype=object)
 
 
-def pipe(table: pd.DataFrame) -> str:
-    """A frame whose cells are Markdown already, as a table.
+def pipe(table: pd.DataFrame, cell: Callable[[str], str]) -> str:
+    """A frame as a table of Markdown, each text through ``cell``.
 
     Columns are padded for reading as text, unless one wide cell would blow up all the others.
     """
     from tabulate import tabulate
 
-    widest = max((len(text) for row in table.to_numpy() for text in row), default=0)
+    rows = [[cell(text) for text in row] for row in table.to_numpy().tolist()]
+    widest = max((len(text) for row in rows for text in row), default=0)
     align: Literal["left"] | None = None if widest > 48 else "left"
     return tabulate(
-        table.to_numpy().tolist(),
+        rows,
         headers=list(table.columns),
         tablefmt="pipe",
         disable_numparse=True,
@@ -205,85 +206,6 @@ def split_text(view: View, run: Run, cluster: Cluster, first: Cluster, base: Clu
     return f"token {difference.index} against {other.letter}: {why}"
 
 
-# ---- times ------------------------------------------------------------------------------------
-
-TIMES = (
-    "variant (n)",
-    "decode tok/s",
-    "Δ decode",
-    "prefill tok/s",
-    "drafting ms/round",
-    "page faults, blocks read",
-)
-
-
-def time_row(view: View, name: str, probe: str) -> tuple[str, ...]:
-    """Times of one variant over its usable runs of one probe."""
-    runs = usable(view, name, probe)
-    drafting = Spread.of(run.timings.draft_ms_per_round for run in runs)
-    prefill = Spread.of(run.timings.prefill_tok_s for run in runs)
-    decode = decode_of(runs)
-    return (
-        f"{view.say(name, 40)} ({len(runs)})",
-        str(decode or UNKNOWN),
-        delta_text(view, name, probe),
-        str(prefill or UNKNOWN),
-        str(drafting or UNKNOWN),
-        reads_text(runs),
-    )
-
-
-def usable(view: View, name: str, probe: str) -> tuple[Run, ...]:
-    """The OK runs of a variant, in the order in which they ran."""
-    mine = (run for run in view.ran.get(name, ()) if run.usable and run.probe == probe)
-    return tuple(sorted(mine, key=lambda run: run.order))
-
-
-def decode_of(runs: Iterable[Run]) -> Spread | None:
-    """Decode speeds in tokens per second."""
-    return Spread.of(run.timings.decode_tok_s for run in runs)
-
-
-def reads_text(runs: Sequence[Run]) -> str:
-    """Major page faults and blocks read, since a cold run is not a slow placement."""
-    faults = [run.major_faults for run in runs if run.major_faults is not None]
-    blocks = [run.blocks_read for run in runs if run.blocks_read is not None]
-    if not faults and not blocks:
-        return UNKNOWN
-    return f"{_range(faults)}, {_range(blocks)}"
-
-
-def _range(values: Sequence[int]) -> str:
-    if not values:
-        return UNKNOWN
-    low, high = min(values), max(values)
-    return str(low) if low == high else f"{low}-{high}"
-
-
-def delta_text(view: View, name: str, probe: str) -> str:
-    """The change of decode speed against an earlier variant with the very same stream.
-
-    That is the baseline where the streams are equal, else the first variant of the same
-    stream: a speed beside another text says nothing.
-    """
-    if name == view.base:
-        return "baseline"
-    runs = usable(view, name, probe)
-    mine, streams = decode_of(runs), {run.stream for run in runs}
-    if mine is None:
-        return UNKNOWN
-    if len(streams) == 1:
-        for other in view.ran:
-            if other == name:
-                break
-            theirs = usable(view, other, probe)
-            reference = decode_of(theirs)
-            if reference is not None and {run.stream for run in theirs} == streams:
-                text = change(mine, reference)
-                return text if other == view.base or text == UNKNOWN else f"{text} (vs {other})"
-    return "not comparable: other stream"
-
-
 # ---- every run --------------------------------------------------------------------------------
 
 RUNS = (
@@ -294,6 +216,7 @@ RUNS = (
     "accepted / offered",
     "tokens / round",
     "drafting ms / round",
+    "decode tok/s",
     "residency",
     "md5",
     "exit, errors",
@@ -301,19 +224,24 @@ RUNS = (
 
 
 def run_row(view: View, run: Run, *, several_probes: bool) -> tuple[str, ...]:
-    """One run with all that its log tells."""
+    """One run with all that its log tells; an extra one with what it was made for."""
     drafts = run.speculation if run.usable else None
+    which = [view.say(run.probe, 40)] if several_probes else []
+    which.append(str(run.repeat))
+    if run.purpose is not Purpose.ROUND:
+        which.append(f"({run.purpose})")
     exit_text = run.signal or (UNKNOWN if run.exit_code is None else str(run.exit_code))
     if run.reason and not run.usable:
         exit_text += f", {view.say(run.reason, 80)}"
     return (
         view.say(run.variant, 40),
-        f"{view.say(run.probe, 40)} {run.repeat}" if several_probes else str(run.repeat),
+        " ".join(which),
         str(run.state),
         UNKNOWN if run.stream is None else str(len(run.stream)),
         UNKNOWN if drafts is None else f"{_known(drafts.accepted)} / {_known(drafts.offered)}",
         UNKNOWN if drafts is None else _known(drafts.tokens_per_round),
         _known(run.timings.draft_ms_per_round if run.usable else None),
+        _known(run.timings.decode_tok_s if run.usable else None),
         view.residency_text(run),
         UNKNOWN if run.md5 is None else run.md5[:12],
         view.say(exit_text, 120),

@@ -22,7 +22,9 @@ def headline(document: Mapping[str, Any]) -> str:
     if call == "MEASURE FIRST":
         return f"MEASURE FIRST — {title}"
     kept = document["incumbent"]
-    return f"NO-GO — keep {kept['label']}" if kept else "NO-GO — nothing fits"
+    if not kept:
+        return "NO-GO — nothing fits"
+    return f"NO-GO — keep {'what runs today' if kept['measured'] else kept['label']}"
 
 
 def facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:

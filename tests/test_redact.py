@@ -57,7 +57,9 @@ def redactor(**changed: object) -> Redactor:
         ("mail kim.doe@example.com now", "mail <mail> now"),
         ("https://bob:hunter2@x.example/y", "https://<credentials>@x.example/y"),
         ("git+https://token123456@host.example/r", "git+https://<credentials>@host.example/r"),
-        ("Authorization: Bearer abc.DEF-123", "Authorization: Bearer <secret>"),
+        ("Authorization: Bearer abc.DEF-xyz", "Authorization: Bearer <secret>"),
+        ("sent bearer abc.DEF-123", "sent bearer <secret>"),
+        ("scanned 10.1.2.3-10.1.2.9", "scanned <ip>-<ip>"),
         ("--api-key hunter22 --spec 4", "--api-key <secret> --spec 4"),
         ("--api-key=hunter22", "--api-key=<secret>"),
         ("HF_TOKEN=hunter22 OPENAI_API_KEY=x1y2z3", "HF_TOKEN=<secret> OPENAI_API_KEY=<secret>"),
@@ -90,6 +92,9 @@ def test_what_identifies_is_replaced(text: str, shown: str) -> None:
         "0000:01:00.0 and 00000000:41:00.0",
         "12:30:45 took 60 s",
         "std::vector<ggml::tensor>",
+        "Basic settings, bearer of news",
+        "cudnn-9.1.0.70 and 1.2.3.4-dirty",
+        "STRATA_EOS_TOKEN=2",
         "127.0.0.1:8080 and ::1",
         "--tokens 95 --tokens-file p.txt --max-new-tokens 5",
         "--stream-token --spec 4",
@@ -127,6 +132,15 @@ def test_a_known_version_is_no_address() -> None:
 def test_an_address_with_a_port_is_one_even_after_the_word_version() -> None:
     """A port settles it."""
     assert Redactor()("version 10.1.2.3:80") == "version <ip>:80"
+
+
+def test_a_folder_with_odd_characters_is_found() -> None:
+    """Blanks, signs and letters of any alphabet are only characters."""
+    redact = redactor(
+        model_flags=("-m", "/p/my models #1 (ö+)/x.gguf"), user="jörg", home="/h/jörg"
+    )
+
+    assert redact("/p/my models #1 (ö+)/x.gguf by jörg") == "<model>/x.gguf by <user>"
 
 
 def test_several_model_folders_are_told_apart() -> None:

@@ -151,7 +151,7 @@ def manifest(**changed: object) -> Manifest:
 def two_cards() -> Record:
     """The two-card rig: two residencies, an anchor, everything equal where it must be."""
     runs = []
-    for order, (name, _, flags) in enumerate(NAMES):
+    for order, (name, text, flags) in enumerate(NAMES):
         moved = name not in {"0", "2"}
         runs += [
             run(
@@ -169,6 +169,7 @@ def two_cards() -> Record:
                     draft_ms_per_round=4.14 if name == "4" else 4.63,
                 ),
                 argv=(*run().argv, *flags),
+                lines=(*run().lines, f"strata generate: device roles: those of {text}"),
             )
             for repeat in (1, 2)
         ]

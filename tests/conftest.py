@@ -1,0 +1,15 @@
+"""How thoroughly properties are tried; no example has a deadline, since no test is timed.
+
+``HYPOTHESIS_PROFILE`` names a profile: ``quick`` while working, ``ci``, ``nightly``.
+"""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import settings
+
+settings.register_profile("quick", deadline=None, max_examples=100)
+settings.register_profile("ci", deadline=None, max_examples=500)
+settings.register_profile("nightly", deadline=None, max_examples=10_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
