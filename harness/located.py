@@ -148,11 +148,14 @@ class _Scanner:
     """One walk over an accepted TOML text."""
 
     def __init__(self, text: str) -> None:
-        self.tokens = [
-            (found.lastgroup, found.group(), text.count("\n", 0, found.start()) + 1)
-            for found in _TOKEN.finditer(text)
-            if found.lastgroup not in {"blank", "comment"}
-        ]
+        self.tokens: list[tuple[str | None, str, int]] = []
+        line, seen = 1, 0
+        for found in _TOKEN.finditer(text):
+            # Counted from the last token on: from the start it would be quadratic.
+            line += text.count("\n", seen, found.start())
+            seen = found.start()
+            if found.lastgroup not in {"blank", "comment"}:
+                self.tokens.append((found.lastgroup, found.group(), line))
         self.at = 0
         self.lines: dict[Path_, int] = {}
         self.counts: dict[Path_, int] = {}

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 KeyPath = tuple[str | int, ...]
 
-MAX_FILE_BYTES = 16 * 2**20
+MAX_FILE_BYTES = 2**20
 """No facts file is larger; a larger one is something else by mistake."""
 
 

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 FILE_TYPE_STAND_INS: Mapping[str, str] = {"IQ3_M": "IQ3_S", "IQ2_M": "IQ2_S", "IQ3_XS": "IQ3_S"}
 """Mixtures that are named after no type: the type of most of their weights."""
 
+ALWAYS_TIED = frozenset(
+    {"cohere2", "command-r", "gemma", "gemma2", "gemma3", "gemma3n", "gemma4", "gemma-embedding"}
+)
+"""Architectures without an output tensor of their own. Where another one's cannot be seen it
+is taken to be there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocks:
@@ -53,6 +59,8 @@ def fill(metadata: Metadata, layers: tuple[LayerFacts, ...], seen: Blocks) -> Bl
     outside = tensors.setdefault(None, {})
     vocab = _vocab(metadata)
     for name in ("token_embd.weight", "output.weight"):
+        if name == "output.weight" and metadata.arch in ALWAYS_TIED:
+            continue
         elements = vocab * metadata.need("embedding_length")
         _derive(outside, name, elements, fallback, underived, name)
     return Blocks(tensors=tensors, underived=tuple(underived))

@@ -456,6 +456,16 @@ def test_what_cannot_be_derived_is_said(tmp_path: Path) -> None:
     assert read.kv_bytes(1) == 184 * KIB
 
 
+def test_a_tied_model_gets_no_output_that_it_never_has(tmp_path: Path) -> None:
+    """Gemma multiplies with its embedding; other models' output may be in a missing shard."""
+    model = tiny().without("output.weight")
+    for arch, tied in (("gemma3", True), ("llama", False)):
+        typed = Model(arch, model.keys, model.tensors, {"general.file_type": 7})
+        shards = write_split(tmp_path, arch, typed, [10, len(model.tensors) - 10])
+        shards[1].unlink()
+        assert read_model_file(shards[0]).tied_embeddings is tied
+
+
 def test_a_missing_first_shard_is_an_error(tmp_path: Path) -> None:
     """Only it holds the metadata, and the message says so."""
     shards = write_split(tmp_path, "m", tiny(), [10, len(tiny().tensors) - 10])
