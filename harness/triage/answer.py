@@ -146,11 +146,18 @@ def _rival(
     alone: Sequence[Option],
     splits: Sequence[Option],
 ) -> Rival | None:
-    """What runs today: as told, else the fastest device alone that holds it, else any split."""
+    """What runs today: as told, else the fastest device alone that holds it."""
     fitting = [o for o in alone if fits(o.fills) is not Fit.NO]
-    fitting = fitting or [
-        o for o in splits if fits(o.fills) is not Fit.NO and o.family is Family.RESIDENT
-    ]
+    cards = {device.id for device in accelerators(question.rig)}
+    if len(cards) > 1 and not any(cards & set(option.devices) for option in fitting):
+        # No card holds it, and there are several: one of them beside the host is the boring way.
+        fitting += [
+            option
+            for option in splits
+            if option.family in (Family.RESIDENT, Family.CONTIGUOUS)
+            and len(cards & set(option.devices)) == 1
+            and fits(option.fills) is not Fit.NO
+        ]
     best = max(fitting, key=lambda o: forecaster.decode(o).value, default=None)
     if question.incumbent is not None:
         return Rival(
@@ -212,9 +219,12 @@ def _ranked(
         for device in devices
     )
     same = rival is not None and rival.option is not None and rival.option.key == option.key
+    verdict = judge(question, forecast, alone_known=known)
+    if same:
+        verdict = replace(verdict, reason="what the others are compared with")
     return Ranked(
         forecast=forecast,
-        verdict=judge(question, forecast, alone_known=known),
+        verdict=verdict,
         incumbent=same,
     )
 

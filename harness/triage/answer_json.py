@@ -108,7 +108,7 @@ def _option(ranked: Ranked) -> dict[str, Any]:
         "family": option.family.value,
         "devices": list(option.devices),
         "incumbent": ranked.incumbent,
-        "call": verdict.call.value,
+        "call": None if ranked.incumbent else verdict.call.value,
         "reason": verdict.reason,
         "decides": verdict.decides,
         "measure": verdict.measure,

@@ -9,7 +9,7 @@ from harness.triage import options_experts, options_split
 from harness.triage.memory import Fit, fits, in_system_memory
 from harness.triage.options_alone import alone, endpoints
 from harness.triage.options_parallel import tensor_parallel
-from harness.triage.rig_devices import accelerators, host
+from harness.triage.rig_devices import accelerators, host, nominal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts
 
+ENDPOINT_RATIO = 5.0
+"""Times by which the memory of one endpoint may be faster than that of the other."""
 MOST_CARDS = 4
 """Devices that are paired, the fastest first; more pairs than that nobody reads."""
 
@@ -30,13 +32,18 @@ def alone_options(question: Question, sizes: ModelBytes) -> list[Option]:
 
 def split_options(question: Question, sizes: ModelBytes) -> list[Option]:
     """Every way over two devices, without drafting."""
+    each = alone_options(question, sizes)
     found = [
         endpoints(first, second)
-        for first, second in combinations(alone_options(question, sizes), 2)
-        if _apart(question, first.devices[0], second.devices[0])
+        for first, second in combinations(each, 2)
+        if _worth_an_endpoint(question, first.devices[0], second.devices[0])
         and Fit.NO not in (fits(first.fills), fits(second.fills))
     ]
+    # Where the fastest device holds all, a split without it is of no interest.
+    needed = each[0].devices[0] if each and fits(each[0].fills) is Fit.YES else None
     for fast, slow in _pairs(question):
+        if needed not in (None, fast.id, slow.id):
+            continue
         options = (
             options_split.by_role(question, sizes, fast, slow),
             options_split.some_experts(question, sizes, slow, fast),
@@ -73,8 +80,12 @@ def _pairs(question: Question) -> Iterator[tuple[DeviceFacts, DeviceFacts]]:
             yield fast, slow
 
 
-def _apart(question: Question, first: str, second: str) -> bool:
+def _worth_an_endpoint(question: Question, first: str, second: str) -> bool:
+    """Two memories, of which neither is many times as fast as the other."""
     one, two = question.rig.device(first), question.rig.device(second)
     assert one is not None
     assert two is not None
-    return not (in_system_memory(one) and in_system_memory(two))
+    if in_system_memory(one) and in_system_memory(two):
+        return False
+    rates = sorted((nominal(one), nominal(two)))
+    return rates[0] * ENDPOINT_RATIO >= rates[1]

@@ -30,6 +30,14 @@ def both(flags: str, *, ik_flags: str | None = None) -> tuple[Words, ...]:
     )
 
 
+def joined(first: Sequence[Words], second: Sequence[Words]) -> tuple[Words, ...]:
+    """Flags of a placement and more of them, engine by engine."""
+    return tuple(
+        Words(engine=a.engine, flags=f"{a.flags} {b.flags}")
+        for a, b in zip(first, second, strict=True)
+    )
+
+
 def layer_alternatives(layers: Sequence[int]) -> str:
     """An expression for layer numbers, without a comma: ``[0-9]|1[0-9]|2[0-3]``."""
     by_tens: dict[int, list[int]] = {}

@@ -14,12 +14,13 @@ from harness.triage.priors import PRIORS
 from harness.triage.question import Speeds
 from harness.triage.scoring import ROUGHNESS
 from harness.triage.terms import Term
-from harness.triage.token_time import log_ms, token_terms, weight_gb_s
+from harness.triage.token_time import TOKENS_DOUBT, log_ms, token_terms, weight_gb_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from harness.triage.beliefs import Beliefs, Reader
+    from harness.triage.placement import Placement
 
 FACTORS = 60
 """Steps of the search for the value of an unknown at which a gain vanishes."""
@@ -32,7 +33,7 @@ class Decider:
     """The unknown that leaves most of the gain in doubt."""
 
     name: str
-    """As `priors` calls it, with its device."""
+    """As `priors` calls it, with the device that it belongs to where there is one."""
     value: float
     """Its middle, in `unit`."""
     unit: str
@@ -108,7 +109,8 @@ class Forecaster:
             same = rival.option is not None and rival.option.key == option.key
             known = same and not rival.measured
             gain = Interval.around(1.0, 0.0) if known else self._around(math.exp(value), spread)
-            decider = None if same else self._decider(model, option)
+            others = () if rival.option is None else (rival.option.placement,)
+            decider = None if same else self._decider(model, (option.placement, *others))
         prefill_gain = None
         if rival is not None and prefill is not None and rival.speeds.prefill_tok_s:
             prefill_gain = prefill.times(1 / rival.speeds.prefill_tok_s)
@@ -128,23 +130,22 @@ class Forecaster:
     def _around(self, value: float, spread: float) -> Interval:
         return Interval.around(value, value * self._q * math.hypot(spread, ROUGHNESS))
 
-    def _decider(self, model: Callable[[Reader], float], option: Option) -> Decider | None:
+    def _decider(
+        self, model: Callable[[Reader], float], placements: Sequence[Placement]
+    ) -> Decider | None:
         shares = self._beliefs.shares(model)
         if not shares:
             return None
         name, share = shares[0]
-        base, _, device = name.partition("@")
-        rate = _rate(option, base, device, self._beliefs.reader())
-        value = self._beliefs.known(base)[0] if rate is None else rate
-        if device and rate is None:
-            value *= self._beliefs.known(name)[0]
-        turns = self._turning_factor(model, name)
+        factor = self._turning_factor(model, name)
+        told = _in_words(name, placements, self._beliefs)
+        power = told.power
         return Decider(
-            name=name,
-            value=value,
-            unit=PRIORS[base].unit if rate is None else "GB/s",
+            name=told.name,
+            value=told.value,
+            unit=told.unit,
             share=share,
-            turns_at=None if turns is None else value * turns,
+            turns_at=None if factor is None else told.value * factor**power,
         )
 
     def _turning_factor(self, model: Callable[[Reader], float], name: str) -> float | None:
@@ -165,16 +166,34 @@ class Forecaster:
         return None
 
 
-def _rate(option: Option, base: str, device_id: str, read: Reader) -> float | None:
-    """GB/s of the device whose speed an unknown scales; None: it scales no such speed."""
-    kind, _, device_class = base.partition(":")
-    if kind not in {"device", "weights", "nominal"} and base != "told:bandwidth":
-        return None
-    for part in option.placement.reads:
-        device = option.placement.device(part.device)
-        if device.id == device_id or device.device_class.value == device_class.split(":")[0]:
-            return weight_gb_s(device, part, read)
-    return None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """An unknown as people would say it."""
+
+    name: str
+    value: float
+    unit: str
+    power: float = 1.0
+    """How the value follows a factor on the unknown."""
+
+
+def _in_words(name: str, placements: Sequence[Placement], beliefs: Beliefs) -> _Told:
+    """An unknown in its own unit; what scales a device's bandwidth as that bandwidth."""
+    base, _, device_id = name.partition("@")
+    if base == "drafting:tokens" and placements[0].drafting is not None:
+        drafting = placements[0].drafting
+        power = drafting.tokens_doubt / TOKENS_DOUBT
+        return _Told(name=base, value=drafting.tokens_per_round, unit="tokens a round", power=power)
+    kind, _, rest = base.partition(":")
+    if kind in {"device", "weights", "nominal"} or base == "told:bandwidth":
+        for placement in placements:
+            for part in placement.reads:
+                device = placement.device(part.device)
+                if device.id == device_id or device.device_class.value == rest.split(":")[0]:
+                    rate = weight_gb_s(device, part, beliefs.reader())
+                    return _Told(name=f"{base}@{device.id}", value=rate, unit="GB/s")
+    value = beliefs.known(base)[0] * (beliefs.known(name)[0] if device_id else 1.0)
+    return _Told(name=name, value=value, unit=PRIORS[base].unit)
 
 
 def _against(option: Option, rival: Rival) -> Callable[[Reader], float]:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 CONTEXT_BYTES = 400 * 2**20
 """What a driver's context takes on a card, and fragments: 300 to 500 MiB."""
+TOLERANCE_BYTES = 2**20
+"""What nobody fails for: sums of shares are rounded."""
 HOST_SPARE_BYTES = 2 * 2**30
 """What a host needs beside the model."""
 
@@ -48,7 +50,8 @@ class Fill:
     @property
     def missing(self) -> float:
         """Bytes that are not there; 0 where it fits or nothing is known."""
-        return 0.0 if self.capacity is None else max(0.0, self.used - self.capacity)
+        lacks = 0.0 if self.capacity is None else self.used - self.capacity
+        return lacks if lacks > TOLERANCE_BYTES else 0.0
 
 
 def compute_buffer_bytes(model: ModelFacts, ubatch: int) -> float:
@@ -104,6 +107,6 @@ def fits(fills: Iterable[Fill]) -> Fit:
         limits = [one.capacity for one in listed if one.capacity is not None]
         if not limits:
             known = False
-        elif sum(one.used for one in listed) > max(limits):
+        elif sum(one.used for one in listed) > max(limits) + TOLERANCE_BYTES:
             return Fit.NO
     return Fit.YES if known else Fit.UNKNOWN

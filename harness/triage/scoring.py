@@ -1,8 +1,8 @@
 """How good the predictions are: every point with its source left out, and the sums over them.
 
-The 80 % interval of a point is its prediction × or ÷ (1 + q σ), where σ is what unknowns and
-the roughness of the model leave, and q is the 80 % quantile of |error| / σ over the points of
-*other* sources, each source with one vote (split conformal prediction: Vovk et al. 2005, *Algorithmic
+The 80 % interval of a point is its prediction × or ÷ (1 + q σ). σ is what the unknowns and the
+roughness of the model leave; q is the 80 % quantile of |error| / σ over the points of *other*
+sources, each source with one vote (split conformal prediction: Vovk et al. 2005, *Algorithmic
 Learning in a Random World*, chapter 4). So the width comes from how far predictions have missed.
 """
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.triage import terms
 from harness.triage.placement import DraftKind, Read
+from harness.triage.priors import PRIORS
 from harness.triage.rigfile import DeviceClass
 from harness.triage.speculation import KERNEL_ROWS, Verify
 from harness.triage.terms import Term, TermKind
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 COPY_SHARE = 0.85
 """What a copy test reaches of the data sheet: 1541 of 1792 on an RTX 5090
 (https://github.com/ikawrakow/ik_llama.cpp/issues/629), 212 of 256 on a Strix Halo."""
+TOKENS_DOUBT = PRIORS["drafting:tokens"].doubt
+"""Spread of the unknown behind tokens a round."""
 STEP = "step"
 """Unknown that stands for the whole step of a placement whose reads are not told, ms."""
 CPUS = (DeviceClass.DESKTOP_CPU, DeviceClass.SERVER_CPU)
@@ -213,9 +216,9 @@ def _drafted(
 ) -> tuple[Term, ...]:
     """Time a committed token: (K r + V) steps over E tokens, plus what a round costs beside."""
     step_ms = terms.total(step)
-    # The unknown has a spread of 3 %; a point that says more is that much more unsure.
-    doubt = drafting.tokens_doubt / 0.03
-    committed = drafting.tokens_per_round * read("drafting:tokens") ** doubt
+    # The unknown has one spread for all; what is less sure follows a power of it.
+    power = drafting.tokens_doubt / TOKENS_DOUBT
+    committed = drafting.tokens_per_round * read("drafting:tokens") ** power
     drafts = 1 if drafting.kind is DraftKind.BLOCK else drafting.window
     draft_cost = drafts * _draft_cost(drafting, read)
     verify = verify_cost(placement, drafting, step, read)
