@@ -29,7 +29,7 @@ _RISKY = re.compile(
     r"""
       [`*~<>&|\[\]{}\#$@!^\\]            # markup, HTML, mentions, references, formulas
     | (?<![A-Za-z0-9]) _ | _ (?![A-Za-z0-9])  # emphasis; inside of a word it is none
-    | //                                 # any URL
+    | // | (?i:www\.)                    # any URL
     | : .* : | ^ : | : (?=[^\s:])        # emoji, mailto:, xmpp:
     | \w \. [^\W\d_]{2,}                 # a domain, for renderers that link bare ones
     | [0-9A-Fa-f]{7,}                    # a commit

@@ -8,7 +8,7 @@ PIECES = (
     "@octocat", "@org/team", "user/repo#1", "#12", "GH-12", "CVE-2026-1234", "deadbeefcafe",
     "<b>bold</b>", "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "</td></table>",
     "</details>", "</summary>", "<!--", "-->", "<!-- x -->", "]]>", "&lt;b&gt;", "&#64;octocat",
-    "http://x.example", "https://x.example/#12", "www.x.example", "x.com", "mailto:a@b.cd",
+    "http://x.example", "https://x.example/#12", "www.x.example", "www.", "WWW.é", "x.com", "mailto:a@b.cd",
     "a@b.cd", "[a](http://b.cd)", "![a](b)", "[a]: http://b.cd", "[^1]", "[ ]", "[x]",
     "`", "``", "```", "````", "~~~", "~~gone~~", "~", "~gone~", "**bold**", "__bold__", "_x_",
     "*x*", "\\", "\\|", "\\\\|", "|", "||", "|---|", "---", "===", "***", "# h", "## h", "> q",

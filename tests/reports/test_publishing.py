@@ -25,7 +25,7 @@ def shape(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize("render", RENDERERS)
-@settings(max_examples=15, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(text=worded)
 def test_foreign_text_changes_no_element(render: Callable[[str], Page], text: str) -> None:
     """A report full of hostile text has exactly the elements of one full of harmless text."""
