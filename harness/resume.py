@@ -6,10 +6,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
+from harness.run_command import DEMO_FOLDER
 
 if TYPE_CHECKING:
     from harness.record import Manifest, Record
     from harness.store import Store
+
+BEFORE_MANIFEST = ("probes", ".manifest.json.new")
+"""What a process that was killed before it had written the manifest leaves."""
 
 
 def begin_or_resume(store: Store, manifest: Manifest, *, resume: bool) -> Record:
@@ -48,7 +52,7 @@ def _holds_something(store: Store) -> bool:
             f"--resume: {store.root} holds runs but no manifest.json, so it cannot be gone on with",
             hint="choose another --out",
         )
-    store.refuse_used()
+    store.refuse_used(besides=(*BEFORE_MANIFEST, DEMO_FOLDER))
     return False
 
 

@@ -167,7 +167,7 @@ def carry_out(args: argparse.Namespace, ready: Ready) -> tuple[Record, Judgment]
     out = args.out
     store = Store(out)
     if not args.resume:
-        store.refuse_used(besides=DEMO_FOLDER)
+        store.refuse_used(besides=(DEMO_FOLDER,))
     deadline = time.monotonic() + args.total_timeout if args.total_timeout else None
     with (
         interrupt_on_signals() as interrupt,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable
@@ -22,6 +21,7 @@ from harness.outcome import Limits, Request, StopReason
 from harness.record import Ending, Record
 from harness.state import state_of
 from harness.store import Store, add
+from harness.stored import dumps
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -119,7 +119,7 @@ class Session:
             dialogue=self.engine.dialogue(argv, probe, folder),
         )
         outcome = launch(request, interrupt=self.interrupt)
-        self.store.save_outcome(folder, json.dumps(outcome.to_json(), indent=1) + "\n")
+        self.store.save_outcome(folder, dumps(outcome.to_json()))
         reading = self._read(folder, cell, probe)
         return outcome, run_of(record, cell, probe, outcome, reading)
 

@@ -16,7 +16,6 @@ every run, and the plan names every run that may be there beyond it.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 from contextlib import contextmanager
@@ -27,7 +26,7 @@ from harness.document import document
 from harness.errors import StoreError, UsageError
 from harness.model import Purpose, Run
 from harness.record import MANIFEST_SCHEMA, Ending, Manifest, Record
-from harness.stored import from_file, load, to_text
+from harness.stored import dumps, from_file, load, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,8 +77,8 @@ class Store:
         finally:
             os.close(handle)
 
-    def refuse_used(self, *, besides: str | None = None) -> None:
-        """Refuse a directory that holds anything, ``besides`` one folder.
+    def refuse_used(self, *, besides: tuple[str, ...] = ()) -> None:
+        """Refuse a directory that holds anything ``besides`` what is named.
 
         Raises:
             UsageError: it is not empty, or is no directory.
@@ -87,7 +86,7 @@ class Store:
         if self.root.exists() and not self.root.is_dir():
             raise UsageError(f"--out {self.root}: it is not a folder")
         held = [e.name for e in self.root.iterdir()] if self.root.is_dir() else []
-        if [name for name in held if name not in {".lock", besides}]:
+        if [name for name in held if name not in {".lock", *besides}]:
             raise UsageError(
                 f"--out {self.root}: the folder is not empty",
                 hint="nothing in it was touched; choose another, or go on there with --resume",
@@ -196,9 +195,9 @@ class Store:
             (list_of(run.purpose), *run.key): str(self.folder(run).relative_to(self.root))
             for run in (*record.runs, *record.warmup, *record.rechecks)
         }
-        text = json.dumps(document(record, judgment, folders), ensure_ascii=False, indent=1)
+        text = dumps(document(record, judgment, folders))
         with self._writing():
-            write(self.root / "run.json", text + "\n")
+            write(self.root / "run.json", text)
 
     def publish_report(self, report: str) -> None:
         """Rewrite ``report.md`` atomically."""
@@ -211,7 +210,7 @@ def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.new")
     try:
-        with beside.open("w", encoding="utf-8", newline="\n", errors="surrogateescape") as file:
+        with beside.open("w", encoding="utf-8", newline="\n", errors="backslashreplace") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())

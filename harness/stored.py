@@ -33,7 +33,24 @@ def to_data(value: object) -> dict[str, Any]:
 
 def to_text(value: object, *, schema: str) -> str:
     """A frozen value as a JSON text that names its schema."""
-    return json.dumps({"schema": schema, **to_data(value)}, ensure_ascii=False, indent=1) + "\n"
+    return dumps({"schema": schema, **to_data(value)})
+
+
+def dumps(data: dict[str, Any]) -> str:
+    """A JSON text that any program can read.
+
+    An argument that was no UTF-8 holds surrogates, which only an escape can carry.
+    """
+    text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+    return text if text.isascii() or _is_utf8(text) else json.dumps(data, indent=1) + "\n"
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def from_file(path: Path, kind: type[T], *, schema: str) -> T:

@@ -417,3 +417,31 @@ def test_rendering_again_gives_the_same_bytes(
     out.rename(tmp_path / "moved")
     assert main(["report", str(tmp_path / "moved")]) == ExitCode.FAIL
     assert capfdbinary.readouterr().out == written
+
+
+def test_arguments_that_are_no_utf8_are_kept(tmp_path: Path) -> None:
+    """A byte that is no UTF-8 reaches the engine, the record and the report, and comes back."""
+    build = write_build(tmp_path / "build")
+    out = tmp_path / "out"
+    odd = [b"--x", b"a\xff\xfe"]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def run(*args: str) -> subprocess.CompletedProcess[bytes]:
+        argv = [*map(os.fsencode, command(build, out, "--only", "1", *args)), *odd]
+        return subprocess.run(argv, env=env, capture_output=True, check=False)
+
+    first = run()
+    assert first.returncode == 0, first.stderr
+    json.loads((out / "run.json").read_bytes().decode("utf-8"))
+    assert launches(build)[0][len(MODEL_FLAGS) :][:2] == ["--x", "a\udcff\udcfe"]
+    again = run("--resume")
+    assert again.returncode == 0, again.stderr
+    done = subprocess.run(
+        [sys.executable, "-m", "harness", "report", str(out)],
+        env=env,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert done.stdout == (out / "report.md").read_bytes()
+    assert b"xff" in done.stdout
