@@ -1,0 +1,1 @@
+"""The judge's rules, and what is run next, each as a test that states it."""
