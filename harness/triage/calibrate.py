@@ -24,13 +24,13 @@ from harness.triage.model_bytes import model_bytes
 from harness.triage.placement import Placement
 from harness.triage.rigfile import EffectiveBandwidth, RigFacts, Workload
 from harness.triage.sourced import Origin, Sourced
-from harness.triage.token_time import log_ms, weight_gb_s
+from harness.triage.token_time import CPUS, log_ms, weight_gb_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from harness.triage.beliefs import Beliefs
+    from harness.triage.beliefs import Beliefs, Reader
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts
 
@@ -69,7 +69,7 @@ def calibrate(question: Question, beliefs: Beliefs, rundir: Path) -> Calibration
         UsageError: there is no such run, or none of its variants teaches anything.
     """
     document = read_run(rundir)
-    lessons, passed_over = _lessons(question, document, rundir)
+    lessons, passed_over = _lessons(_unfitted(question), document, rundir)
     if not lessons:
         why = "; ".join(f"{variant}: {reason}" for variant, reason in passed_over) or "no variants"
         raise UsageError(
@@ -82,11 +82,8 @@ def calibrate(question: Question, beliefs: Beliefs, rundir: Path) -> Calibration
         goal = math.log(1e3 / lesson.tok_s)
         own.condition(partial(log_ms, lesson.placement), goal, SPEED_NOISE)
     source = f"hetero-test triage --calibrate {rundir.name}"
-    rig = replace(
-        question.rig,
-        devices=tuple(_device(device, lessons, own, source) for device in question.rig.devices),
-        sync_us=_sync(question, lessons, own, source),
-    )
+    devices = tuple(_device(device, lessons, own, source) for device in question.rig.devices)
+    rig = _with_costs(replace(question.rig, devices=devices), lessons, own, source)
     return Calibration(rig=rig, lessons=tuple(lessons), passed_over=tuple(passed_over))
 
 
@@ -106,6 +103,13 @@ def read_run(rundir: Path) -> Mapping[str, Any]:
     if not isinstance(document, dict) or document.get("schema") != RUN_SCHEMA:
         raise UsageError(f'{path}: its schema is not "{RUN_SCHEMA}"')
     return document
+
+
+def _unfitted(question: Question) -> Question:
+    """The question without what was fitted before: it is fitted anew."""
+    devices = tuple(replace(d, bandwidth_effective=()) for d in question.rig.devices)
+    rig = replace(question.rig, devices=devices, sync_us=None, layer_us=None, cpu_layer_us=None)
+    return replace(question, rig=rig)
 
 
 def _lessons(
@@ -183,14 +187,34 @@ def _device(
     return replace(device, bandwidth_effective=tuple(kept.values()))
 
 
-def _sync(
-    question: Question, lessons: list[Lesson], beliefs: Beliefs, source: str
-) -> Sourced[float] | None:
-    """The cost of a split, where some lesson had splits."""
-    if not any(lesson.placement.splits for lesson in lessons):
-        return question.rig.sync_us
-    value, spread = beliefs.predict(lambda read: math.log(read("split", at="rig")))
-    return _fact(math.exp(value), spread, source)
+def _with_costs(rig: RigFacts, lessons: list[Lesson], beliefs: Beliefs, source: str) -> RigFacts:
+    """The rig with what splits and layers cost here, where some lesson had them."""
+
+    def fitted(name: str) -> Sourced[float]:
+        value, spread = beliefs.predict(partial(_log_of, name))
+        return _fact(math.exp(value), spread, source)
+
+    placements = [lesson.placement for lesson in lessons]
+    mixture = any(placement.shape.mixture for placement in placements)
+    split = any(placement.splits for placement in placements)
+    on_cpu = any(_on_cpu(placement) for placement in placements)
+    return replace(
+        rig,
+        sync_us=fitted("split") if split else rig.sync_us,
+        layer_us=fitted("layer:moe" if mixture else "layer:dense"),
+        cpu_layer_us=fitted("layer:cpu_experts") if on_cpu else rig.cpu_layer_us,
+    )
+
+
+def _on_cpu(placement: Placement) -> bool:
+    return any(
+        part.experts and placement.device(part.device).device_class in CPUS
+        for part in placement.reads
+    )
+
+
+def _log_of(name: str, read: Reader) -> float:
+    return math.log(read(name, at="rig"))
 
 
 def _fact(value: float, spread: float, source: str) -> Sourced[float]:

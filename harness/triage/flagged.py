@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harness.triage.memory import in_system_memory
 from harness.triage.options_alone import reads_on
 from harness.triage.placement import Placement, Read
-from harness.triage.rig_devices import accelerators, device_of, host, is_cpu, peer_access
+from harness.triage.rig_devices import accelerators, device_of, host, is_cpu, peer_access, told_us
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +62,9 @@ def flagged_placement(
         splits=0.0 if parallel else counted,
         staged_splits=counted if not parallel and _staged(question, used) else 0.0,
         all_reduces=2.0 * sizes.layers if parallel else 0.0,
+        split_us=told_us(question.rig.sync_us),
+        layer_us=told_us(question.rig.layer_us),
+        cpu_layer_us=told_us(question.rig.cpu_layer_us),
         main_class=used[0].device_class.value,
     )
 

@@ -80,8 +80,13 @@ def _of_rig(question: Question) -> list[Input]:
                     source=memory.source,
                 )
             )
-    if question.rig.sync_us is not None:
-        found.append(_row("cost of a graph split", question.rig.sync_us, "µs"))
+    rig = question.rig
+    costs = (
+        ("cost of a graph split", rig.sync_us),
+        ("cost of a layer beside its reads", rig.layer_us),
+        ("cost of a layer's experts on the CPU", rig.cpu_layer_us),
+    )
+    found += [_row(name, fact, "µs") for name, fact in costs if fact is not None]
     return found
 
 

@@ -10,7 +10,7 @@ from harness.triage.option import Family, Option
 from harness.triage.placement import Placement, Read
 from harness.triage.prefill import Regime
 from harness.triage.prefill_time import Computing, Prompt
-from harness.triage.rig_devices import device_of, host, is_cpu
+from harness.triage.rig_devices import device_of, host, is_cpu, told_us
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,6 +40,8 @@ def alone(question: Question, sizes: ModelBytes, device: DeviceFacts) -> Option:
         placement=Placement(
             devices=(device_of(device, sizes.expert_quantization),),
             shape=sizes.shape,
+            layer_us=told_us(question.rig.layer_us),
+            cpu_layer_us=told_us(question.rig.cpu_layer_us),
             reads=reads_on(device.id, sizes),
             main_class=device.device_class.value,
         ),

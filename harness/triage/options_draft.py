@@ -12,7 +12,7 @@ from harness.triage.option import Family, Option
 from harness.triage.options_alone import reads_on
 from harness.triage.placement import Drafting, DraftKind, Placement
 from harness.triage.question import Tokens
-from harness.triage.rig_devices import device_of
+from harness.triage.rig_devices import device_of, told_us
 from harness.triage.speculation import break_even_p_at, round_cost
 from harness.triage.terms import total
 from harness.triage.token_time import step_terms, verify_cost
@@ -90,6 +90,7 @@ def external(
     alone = Placement(
         devices=(device_of(device, drafter.trunk_quantization),),
         shape=drafter.shape,
+        layer_us=told_us(question.rig.layer_us),
         reads=reads_on(device.id, drafter),
         main_class=device.device_class.value,
     )

@@ -10,7 +10,7 @@ from harness.triage.option import Family, Option
 from harness.triage.options_alone import host_fill, prompt_on, reads_on
 from harness.triage.placement import Hot, Placement
 from harness.triage.prefill import Regime
-from harness.triage.rig_devices import device_of, link_gb_s, pair_sync_us
+from harness.triage.rig_devices import device_of, link_gb_s, pair_sync_us, told_us
 from harness.triage.terms import read_ms
 
 if TYPE_CHECKING:
@@ -50,6 +50,8 @@ def hot_experts(
         placement=Placement(
             devices=tuple(device_of(d, sizes.expert_quantization) for d in (card, slow)),
             shape=sizes.shape,
+            layer_us=told_us(question.rig.layer_us),
+            cpu_layer_us=told_us(question.rig.cpu_layer_us),
             reads=reads_on(card.id, sizes, experts=0),
             splits=2 * len(sizes.expert_layers) + 2,
             split_us=pair_sync_us(question, card, slow),
@@ -85,6 +87,8 @@ def streamed(
         placement=Placement(
             devices=(device_of(card, sizes.expert_quantization),),
             shape=sizes.shape,
+            layer_us=told_us(question.rig.layer_us),
+            cpu_layer_us=told_us(question.rig.cpu_layer_us),
             reads=reads_on(card.id, sizes, experts=0),
             link_gb_s=link[0],
             hot=Hot(

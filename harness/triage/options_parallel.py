@@ -11,7 +11,7 @@ from harness.triage.option import Family, Option
 from harness.triage.options_alone import host_fill, prompt_on, reads_on
 from harness.triage.placement import Placement
 from harness.triage.prefill import Regime
-from harness.triage.rig_devices import device_of, link_gb_s, nominal, peer_access
+from harness.triage.rig_devices import device_of, link_gb_s, nominal, peer_access, told_us
 from harness.triage.terms import wire_us
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ def tensor_parallel(
         placement=Placement(
             devices=tuple(device_of(device, sizes.trunk_quantization) for device in devices),
             shape=sizes.shape,
+            layer_us=told_us(question.rig.layer_us),
+            cpu_layer_us=told_us(question.rig.cpu_layer_us),
             reads=tuple(
                 part
                 for device, share in zip(devices, shares, strict=True)

@@ -24,6 +24,7 @@ from harness.triage.rig_devices import (
     nominal,
     pair_sync_us,
     peer_access,
+    told_us,
 )
 from harness.triage.terms import read_ms
 
@@ -203,6 +204,8 @@ def _sequence(
     return Placement(
         devices=tuple(device_of(device, sizes.expert_quantization) for device in devices),
         shape=sizes.shape,
+        layer_us=told_us(question.rig.layer_us),
+        cpu_layer_us=told_us(question.rig.cpu_layer_us),
         reads=reads,
         splits=counted,
         split_us=pair_sync_us(question, first, second),

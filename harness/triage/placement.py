@@ -117,6 +117,10 @@ class Placement:
     """Graph splits a token, from the loader log."""
     split_us: float | None = None
     """Cost of one split where this rig's was fitted; None: by class."""
+    layer_us: float | None = None
+    """Cost of a layer beside its reads where this rig's was fitted; None: by class."""
+    cpu_layer_us: float | None = None
+    """The same of what experts on a CPU add to it."""
     staged_splits: float = 0.0
     """Those of them that also wait for a copy between two devices without peer access."""
     pair_latency_us: float | None = None

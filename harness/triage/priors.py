@@ -170,6 +170,7 @@ PRIORS = {
     ),
     "step": Prior(middle=30, doubt=3.0, spread=0.0, unit="ms", why="nothing is known of it"),
     "told:split": _told(0.2, "fitted to a run of another placement"),
+    "told:layer": _told(0.2, "fitted to a run of another placement"),
     "told:link": _told(0.05, "a copy test"),
     "told:bandwidth": _deviation(0.06),
     "drafting:tokens": _told(0.03, "acceptance differs by prompt"),

@@ -12,6 +12,7 @@ from harness.triage.token_time import CPUS
 if TYPE_CHECKING:
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts, RigFacts
+    from harness.triage.sourced import Sourced
 
 COPY_LIMIT = 1.1
 """A copy test that says more than the data sheet by this is not believed."""
@@ -94,9 +95,12 @@ def peer_access(question: Question, first: DeviceFacts, second: DeviceFacts) -> 
     return bool(pair and pair.peer_access and pair.peer_access.value)
 
 
+def told_us(fact: Sourced[float] | None) -> float | None:
+    """A fitted cost as a placement takes it, µs; None: by class."""
+    return None if fact is None else float(fact.value)
+
+
 def pair_sync_us(question: Question, first: DeviceFacts, second: DeviceFacts) -> float | None:
     """What a split between two devices costs on this rig, µs; None: not fitted."""
     pair = question.rig.pair(first.id, second.id)
-    if pair and pair.sync_us:
-        return float(pair.sync_us.value)
-    return None if question.rig.sync_us is None else float(question.rig.sync_us.value)
+    return told_us((pair and pair.sync_us) or question.rig.sync_us)

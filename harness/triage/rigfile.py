@@ -213,6 +213,10 @@ class RigFacts:
     links: tuple[PairFacts, ...] = ()
     sync_us: Sourced[float] | None = None
     """Microseconds a graph split costs on this machine where no pair says otherwise."""
+    layer_us: Sourced[float] | None = None
+    """Microseconds a layer costs beside what it reads, fitted together with `sync_us`."""
+    cpu_layer_us: Sourced[float] | None = None
+    """What a layer costs more when its routed experts are on the CPU, fitted likewise."""
     os: Sourced[str] | None = None
     driver: Sourced[str] | None = None
     taken: str | None = None

@@ -180,14 +180,16 @@ def _waiting(placement: Placement, read: Reader) -> list[Term]:
 def _per_layer(placement: Placement, read: Reader) -> list[Term]:
     """What a layer costs beside reading, more where its experts are on a CPU."""
     layers = placement.shape.layers
-    counted = [(float(layers), "layer:moe" if placement.shape.mixture else "layer:dense")]
+    name = "layer:moe" if placement.shape.mixture else "layer:dense"
+    counted = [(float(layers), name, placement.layer_us)]
     experts = [part for part in placement.reads if part.experts]
     on_cpu = sum(part.gb for part in experts if placement.device(part.device).device_class in CPUS)
     if on_cpu:
-        counted.append((layers * on_cpu / sum(p.gb for p in experts), "layer:cpu_experts"))
+        count = layers * on_cpu / sum(part.gb for part in experts)
+        counted.append((count, "layer:cpu_experts", placement.cpu_layer_us))
     found = []
-    for count, name in counted:
-        cost = read(name, at="rig")
+    for count, name, told in counted:
+        cost = read(name, at="rig") if told is None else told * read("told:layer")
         why = f"{count:.0f} layers{' with experts on a CPU' * ('cpu' in name)} at {cost:.0f} µs"
         amount = terms.sync_ms(count, cost)
         found.append(Term(kind=TermKind.LAYERS, where="", amount=amount, because=why))

@@ -166,8 +166,13 @@ def _calibrate(args: argparse.Namespace, question: Question, beliefs: Beliefs) -
         for fitted in device.bandwidth_effective:
             kind = f"{fitted.workload.value} {fitted.quantization or ''}".strip()
             print(f"{device.id} {kind}: {_range(fitted.gb_s)} GB/s")
-    if result.rig.sync_us is not None:
-        print(f"a graph split: {_range(result.rig.sync_us)} µs")
+    for noun, fact in (
+        ("a graph split", result.rig.sync_us),
+        ("a layer beside its reads", result.rig.layer_us),
+        ("a layer's experts on the CPU", result.rig.cpu_layer_us),
+    ):
+        if fact is not None:
+            print(f"{noun}: {_range(fact)} µs")
     print(f"wrote {args.rig}")
     return int(ExitCode.PASS)
 
