@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import resource
 import shutil
 import tempfile
 from contextlib import ExitStack
@@ -101,14 +100,10 @@ def main() -> None:
 def _small_server(stack: ExitStack, build: Path, scratch: Path) -> int:
     """An RPC server that may not have more than 1 GiB."""
     port = llama_rpc.free_port()
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (2**30, before[1]))
-    try:
+    with rig.little_memory():
         stack.enter_context(
             llama_rpc.serving(build / llama_rpc.BINARY, port, log=scratch / "small")
         )
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)
     return port
 
 

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 BASE = (
     "libggml-base.so",
@@ -77,3 +83,14 @@ def build_folder(lib: Path, folder: Path, variant: str, *, vulkan: bool = False)
         except OSError:  # another file system: the loader must not see through a symbolic link
             shutil.copy2(lib / name, target)
     return folder
+
+
+@contextmanager
+def little_memory(size_bytes: int = 2**30) -> Iterator[None]:
+    """What is started within the block may not have more memory than this."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (size_bytes, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)

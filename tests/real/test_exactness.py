@@ -73,15 +73,32 @@ def test_drafter_on_the_other_device(
         assert run["speculation"]["rounds"] > 0
 
 
+REPACKED = prompt(25, first=198, step=53)
+"""A prompt whose fourth token hangs on whether the AVX2 build repacks its weights."""
+
+
 def test_repacked_weights(
-    build: Path, rpc: tuple[Rpc, Rpc], models: dict[str, Path], tmp_path: Path
+    build: Path,
+    variants: list[str],
+    rpc: tuple[Rpc, Rpc],
+    models: dict[str, Path],
+    tmp_path: Path,
 ) -> None:
     """Q4_0 on the CPU against RPC of one kind: the same tensors, another stream, and why."""
-    told = play(build, tmp_path, flags(models, rpc, "moe-q4_0"), *LIKE, "--only", "cpu,alone-RPC0")
+    if variants[0] != "haswell":
+        pytest.skip("the prompt is chosen for AVX2")
+    told = play(
+        build,
+        tmp_path,
+        flags(models, rpc, "moe-q4_0"),
+        *LIKE,
+        *("--only", "cpu,alone-RPC0"),
+        prompts=[REPACKED],
+    )
     assert told.code == 1
     assert told.json["conclusion"] == "FAIL"
     found = told.verdicts("exact", "alone-RPC0")
-    assert [verdict["first_difference"]["index"] for verdict in found] == [3, 3]
+    assert [verdict["first_difference"] for verdict in found] == [3, 3]
     assert all(verdict["cause"].startswith("the CPU repacks these weights") for verdict in found)
     assert told.results("exact", "cpu") == {"PASS"}
     assert "CPU_REPACK" in told.report
@@ -93,7 +110,7 @@ def test_weights_that_are_not_repacked(
 ) -> None:
     """The same without repacking is exact, bit for bit."""
     given = flags(models, rpc, "moe-q4_0", "--no-repack")
-    told = play(build, tmp_path, given, *LIKE, "--only", "cpu,alone-RPC0")
+    told = play(build, tmp_path, given, *LIKE, "--only", "cpu,alone-RPC0", prompts=[REPACKED])
     assert told.code == 0, told.stdout
     assert told.texts() == IDENTICAL
 
@@ -103,7 +120,12 @@ def test_pinned_recipe_takes_repacking_away(
 ) -> None:
     """--pinned turns repacking off for every variant."""
     told = play(
-        build, tmp_path, flags(models, rpc, "moe-q4_0"), *LIKE, "--pinned", "--only", "alone-RPC0"
+        build,
+        tmp_path,
+        flags(models, rpc, "moe-q4_0"),
+        *LIKE,
+        *("--pinned", "--only", "alone-RPC0"),
+        prompts=[REPACKED],
     )
     assert told.code == 0, told.stdout
 
@@ -200,7 +222,7 @@ def test_a_users_own_matrix(build: Path, models: dict[str, Path], tmp_path: Path
         'id = "ub1"\nname = "ubatch 1"\nflags = ["-ub", "1"]',
     )
     given = ["-m", str(models["tie-f32"]), "-fa", "on", "-dev", "none"]
-    prompts = [prompt(201, first=first) for first in (0, 90, 180, 270)]
+    prompts = [prompt(201, first=first) for first in (0, 180)]
     told = play(build, tmp_path, given, "--repeats", "1", prompts=prompts, matrix=own)
     assert told.code == 1
     for variant in ("fa-off", "kv-q8", "ub1"):
