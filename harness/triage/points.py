@@ -293,6 +293,8 @@ def _wrong(point: Point) -> list[str]:
             point.placement(side)
         except ValueError as error:
             found.append(f"{side.what}: {error}")
+    if point.shape.experts and not 0 < point.shape.used <= point.shape.experts:
+        found.append(f"shape: {point.shape.used} of {point.shape.experts} experts cannot be")
     if point.use is Use.SCORE and (point.log_ratio is None or point.a is None or point.b is None):
         found.append('use = "score" needs two placements, each with tok_s, or measured_ratio')
     if point.quantity is Quantity.PREFILL and any(side.prefill is None for side in sides):

@@ -162,6 +162,9 @@ PRIORS = {
     "draft:own_head": Prior(
         middle=0.075, doubt=0.3, spread=0.25, unit="steps", why="one block and the output matrix"
     ),
+    "draft:external": Prior(
+        middle=0.2, doubt=0.7, spread=0.4, unit="steps", why="a tenth to a third of the bytes"
+    ),
     "draft:block": Prior(
         middle=0.2, doubt=0.5, spread=0.4, unit="steps a round", why="all drafts in one forward"
     ),

@@ -90,6 +90,7 @@ def test_a_point_is_read_with_what_its_source_says(tmp_path: Path) -> None:
     [
         ('device = "CPU", gb = 4', 'device = "GPU7", gb = 4', "no device of this point"),
         ("tok_s = 15", "", "needs two placements"),
+        ("experts = 8, used = 2", "experts = 8", "0 of 8 experts"),
         ('id = "X1"\n', 'id = "X1"\nuse = "none"\n', "needs `missing`"),
         ('id = "X1"\n', 'id = "X1"\nuse = "fit"\nspeed = 3\n', "unknown key"),
         ("accepted_at = [0.8, 0.6], ", "", "nothing is said"),

@@ -9,7 +9,7 @@ import pytest
 
 from harness.triage import evaluate
 from harness.triage.fit import learn
-from harness.triage.points import Point, PointPlacement, Use
+from harness.triage.points import Point, PointPlacement, Use, read_points
 from harness.triage.scoring import (
     Call,
     Miss,
@@ -196,3 +196,68 @@ def test_a_point_without_bandwidths_is_predicted_from_its_baseline(
     (found,) = score([known])
     assert found.point.use is Use.SCORE
     assert found.half_width > 0.1
+
+
+STRANGE = """schema = "hetero-test/points/1"
+[[point]]
+id = "R1"
+url = "https://example.org/rpc/1"
+summary = "half of the layers on another machine"
+shape = { layers = 32 }
+device = [
+    { id = "CUDA0", device_class = "discrete_gpu", bandwidth_gb_s = 500 },
+    { id = "RPC0", device_class = "discrete_gpu", bandwidth_gb_s = 250 },
+]
+[point.a]
+what = "one machine"
+tok_s = 30
+read = [{ device = "CUDA0", gb = 8.0, kv_gb = 0.5 }]
+[point.b]
+what = "two"
+tok_s = 20
+messages = 2
+round_trip_us = 500
+link_bytes = 16384
+link_gb_s = 0.118
+read = [{ device = "CUDA0", gb = 4.0, kv_gb = 0.25 }, { device = "RPC0", gb = 4.0, kv_gb = 0.25 }]
+[[point]]
+id = "R2"
+url = "https://example.org/draft/1"
+summary = "a drafter of its own, of which nothing is told"
+shape = { layers = 32, experts = 64, used = 4 }
+experts_on_cpu = true
+a = { what = "alone", tok_s = 10 }
+[point.b]
+what = "with a drafter"
+tok_s = 9
+drafting = { window = 4, p = 0.7, kind = "external" }
+[[point]]
+id = "R3"
+quantity = "prefill"
+url = "https://example.org/prefill/1"
+summary = "a larger batch"
+[point.a]
+what = "512"
+tok_s = 100
+prefill = { tokens = 512, ubatch = 512, upload_gb = 20, link_gb_s = 15.75, active_parameters_b = 5 }
+[point.b]
+what = "4096"
+tok_s = 500
+[point.b.prefill]
+tokens = 4096
+ubatch = 4096
+upload_gb = 20
+link_gb_s = 15.75
+active_parameters_b = 5
+"""
+
+
+def test_kinds_of_points_that_are_not_shipped_are_scored(tmp_path: Path) -> None:
+    """Other machines, drafters of unknown cost, prompts: all have a prediction and a width."""
+    path = tmp_path / "strange.toml"
+    path.write_text(STRANGE, encoding="utf-8")
+    found = {s.point.id: s for s in score(read_points(path))}
+    assert set(found) == {"R1", "R2", "R3"}
+    assert found["R1"].predicted < 0
+    assert found["R3"].predicted > 0
+    assert all(0.03 < s.half_width < 1.5 for s in found.values())
