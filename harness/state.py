@@ -119,7 +119,7 @@ def _bad_ending(outcome: Outcome) -> str | None:
 
 def _signal(outcome: Outcome) -> str | None:
     """The signal that ended a process, also as a wrapper reports it: 128 and its number."""
-    if outcome.signal is not None or outcome.exit_code is None:
+    if outcome.exit_code is None:
         return outcome.signal
     try:
         return signal.Signals(outcome.exit_code - _SIGNAL_EXIT).name

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.logs import BLOCK_BYTES
 from tests.engines.strata.samples import DECODE, IDS, PROMPT, STDERR, STDOUT, dump, read, reread
 
 TEXT = " ".join(map(str, IDS))
@@ -85,6 +86,17 @@ def test_a_dump_that_the_file_ends_in_is_cut(tmp_path: Path) -> None:
 
     assert reading.stream is None
     assert "the end of the file" in (reading.stream_trouble or "")
+
+
+@pytest.mark.parametrize("before", range(0, 40, 3))
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_dump_may_lie_across_two_blocks(tmp_path: Path, before: int, end: str) -> None:
+    """Where the file is cut for reading changes no stream."""
+    line = "output  : 1 22 333 4444 55555" + end
+    filler = ("x" * 99 + end) * (BLOCK_BYTES // 100 + 1)
+    stdout = filler[-(BLOCK_BYTES - before) :] + line + "decode" + end
+
+    assert read(tmp_path, stdout, max_new=5).stream == (1, 22, 333, 4444, 55555)
 
 
 def test_an_empty_dump_is_an_empty_stream(tmp_path: Path) -> None:
