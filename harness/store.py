@@ -135,6 +135,7 @@ class Store:
                 for name in ("runs", "warmup", "rechecks")
             }
             ending = Ending(index["ending"])
+            _check_known(manifest, (*lists["runs"], *lists["warmup"], *lists["rechecks"]))
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{self.root / 'run.json'}: it is not what was written") from error
         return replace(
@@ -182,7 +183,7 @@ class Store:
     def save_outcome(self, folder: Path, text: str) -> None:
         """Keep what came of a process, beside its output."""
         with self._writing():
-            write(folder / "outcome.json", text)
+            write(folder / "outcome.json", text, durable=False)
 
     def save(self, run: Run) -> None:
         """Keep what came of a cell."""
@@ -197,23 +198,28 @@ class Store:
         }
         text = dumps(document(record, judgment, folders))
         with self._writing():
-            write(self.root / "run.json", text)
+            write(self.root / "run.json", text, durable=record.ending is not Ending.RUNNING)
 
     def publish_report(self, report: str) -> None:
         """Rewrite ``report.md`` atomically."""
         with self._writing():
-            write(self.root / "report.md", report)
+            write(self.root / "report.md", report, durable=False)
 
 
-def write(path: Path, text: str) -> None:
-    """Replace a file by a text, atomically and on disk when it returns."""
+def write(path: Path, text: str, *, durable: bool = True) -> None:
+    """Replace a file by a text, atomically; a durable one is on disk when this returns.
+
+    What can be made again from durable files need not be: waiting for a disk costs more than
+    everything else that is done for a run.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.new")
     try:
         with beside.open("w", encoding="utf-8", newline="\n", errors="backslashreplace") as file:
             file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
         beside.replace(path)
     except OSError:
         beside.unlink(missing_ok=True)
@@ -235,6 +241,15 @@ def writing(root: Path) -> Iterator[None]:
             hint=f"what was stored in {root} stays as it is and can be read with "
             "hetero-test report; make room or choose another --out, then go on with --resume",
         ) from error
+
+
+def _check_known(manifest: Manifest, runs: tuple[Run, ...]) -> None:
+    """A run of something that was never planned is no run of this record."""
+    variants = {entry.variant.id for entry in manifest.variants}
+    probes = {probe.name for probe in manifest.probes}
+    for run in runs:
+        if run.of not in variants or run.probe not in probes:
+            raise ValueError(f"variant {run.of}, probe {run.probe}")
 
 
 def add(record: Record, run: Run) -> Record:

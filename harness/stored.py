@@ -41,8 +41,8 @@ def dumps(data: dict[str, Any]) -> str:
 
     An argument that was no UTF-8 holds surrogates, which only an escape can carry.
     """
-    text = json.dumps(data, ensure_ascii=False, indent=1) + "\n"
-    return text if text.isascii() or _is_utf8(text) else json.dumps(data, indent=1) + "\n"
+    text = json.dumps(data, ensure_ascii=False) + "\n"
+    return text if text.isascii() or _is_utf8(text) else json.dumps(data) + "\n"
 
 
 def _is_utf8(text: str) -> bool:
