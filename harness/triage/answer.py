@@ -218,15 +218,27 @@ def _ranked(
         device is not None and (bandwidth_known(device) or device.id in question.baselines)
         for device in devices
     )
-    same = rival is not None and rival.option is not None and rival.option.key == option.key
+    same = rival is not None and _is_today(rival, forecast)
     verdict = judge(question, forecast, alone_known=known)
-    if same:
-        verdict = replace(verdict, reason="what the others are compared with")
+    if same and rival is not None:
+        told = f"{rival.speeds.decode_tok_s:.1f} tok/s as told" if rival.measured else "predicted"
+        verdict = replace(verdict, reason=f"taken for what runs today ({told})")
     return Ranked(
         forecast=forecast,
         verdict=verdict,
         incumbent=same,
     )
+
+
+def _is_today(rival: Rival, forecast: Forecast) -> bool:
+    """Whether an option is what the others are compared with, as far as can be told.
+
+    A speed that was told lies in its interval, or something else runs (with drafting, say).
+    """
+    if rival.option is None or rival.option.key != forecast.option.key:
+        return False
+    decode = forecast.decode
+    return not rival.measured or decode.low <= rival.speeds.decode_tok_s <= decode.high
 
 
 def _order(ranked: Ranked) -> tuple[float, ...]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.triage import options_experts, options_split
 from harness.triage.memory import Fit, fits, in_system_memory
 from harness.triage.options_alone import alone, endpoints
+from harness.triage.options_cards import two_cards_and_host
 from harness.triage.options_parallel import tensor_parallel
 from harness.triage.rig_devices import accelerators, host, nominal
 
@@ -31,7 +32,7 @@ def alone_options(question: Question, sizes: ModelBytes) -> list[Option]:
 
 
 def split_options(question: Question, sizes: ModelBytes) -> list[Option]:
-    """Every way over two devices, without drafting."""
+    """Every way over two devices, and over two cards and the host, without drafting."""
     each = alone_options(question, sizes)
     found = [
         endpoints(first, second)
@@ -53,6 +54,11 @@ def split_options(question: Question, sizes: ModelBytes) -> list[Option]:
         if not in_system_memory(fast) and not in_system_memory(slow):
             found.append(tensor_parallel(question, sizes, fast, slow))
     found += _by_use(question, sizes)
+    cards = [d for d in accelerators(question.rig) if not in_system_memory(d)][:2]
+    cpu = host(question.rig)
+    if len(cards) == 2 and cpu is not None:
+        three = two_cards_and_host(question, sizes, (cards[0], cards[1]), cpu)
+        found += [] if three is None else [three]
     return found
 
 

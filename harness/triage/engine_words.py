@@ -97,6 +97,16 @@ def contiguous(devices: Sequence[str], counts: Sequence[int]) -> tuple[Words, ..
     )
 
 
+def cards_and_host(
+    cards: Sequence[str], counts: Sequence[int], slow_layers: Sequence[int]
+) -> tuple[Words, ...]:
+    """Ranges over cards, with routed experts of these layers on the CPU."""
+    rule = experts_rule(slow_layers, "CPU")
+    shares = ",".join(str(count) for count in counts)
+    flags = f"-ngl 99 -sm layer -ts {shares} {rule}"
+    return both(f"-dev {','.join(cards)} {flags}", ik_flags=f"-ngl 99 -ts {shares} {rule}")
+
+
 def partly_host(device: str, layers: int) -> tuple[Words, ...]:
     """So many layers on a card, the rest on the CPU."""
     return both(f"-dev {device} -ngl {layers}", ik_flags=f"-ngl {layers}")

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.triage import engine_words
 from harness.triage.memory import (
-    CONTEXT_BYTES,
-    capacity,
-    compute_buffer_bytes,
     fill,
     in_system_memory,
 )
 from harness.triage.option import Family, Option
-from harness.triage.options_alone import host_fill, prompt_on, reads_on
+from harness.triage.options_alone import host_fill, reads_on
+from harness.triage.options_prompt import with_prompt
+from harness.triage.options_room import buffers, layers_that_fit, room
 from harness.triage.placement import Placement
-from harness.triage.prefill import Regime, upload_starts_at
 from harness.triage.rig_devices import (
     device_of,
     is_cpu,
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
     from harness.triage.memory import Fill
     from harness.triage.model_bytes import ModelBytes
     from harness.triage.placement import Read
-    from harness.triage.prefill_time import Prompt
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts
 
@@ -46,8 +42,7 @@ def by_role(
     """
     if not sizes.expert_layers:
         return None
-    room = _room(question, sizes, fast, trunk=True)
-    held = _layers_that_fit(sizes, room)
+    held = layers_that_fit(sizes, room(question, sizes, fast, trunk=True))
     if held >= len(sizes.expert_layers):
         return None
     slow_layers = sizes.expert_layers[: len(sizes.expert_layers) - held]
@@ -71,7 +66,7 @@ def by_role(
         ),
         fills=(
             _fast_fill(question, sizes, fast, sizes.experts_bytes - on_slow),
-            fill(slow, question.rig, {"experts": float(on_slow), **_buffer(question, slow)}),
+            fill(slow, question.rig, {"experts": float(on_slow), **buffers(question, slow)}),
             *host_fill(question, sizes, slow),
         ),
         words=engine_words.by_role(
@@ -83,7 +78,7 @@ def by_role(
         ),
         notes=_role_notes(question, sizes, fast, slow),
     )
-    return _with_prompt(question, sizes, option, fast, slow, on_slow, fast_share=share)
+    return with_prompt(question, sizes, option, fast, slow, on_slow, fast_share=share)
 
 
 def some_experts(
@@ -95,7 +90,7 @@ def some_experts(
     """
     if not sizes.expert_layers or big.id == card.id:
         return None
-    held = _layers_that_fit(sizes, _room(question, sizes, card, trunk=False))
+    held = layers_that_fit(sizes, room(question, sizes, card, trunk=False))
     held = min(held, len(sizes.expert_layers))
     if not held:
         return None
@@ -126,10 +121,10 @@ def some_experts(
                 {
                     "weights": float(rest + sizes.nextn_bytes),
                     "KV": sizes.kv_bytes,
-                    **_buffer(question, big),
+                    **buffers(question, big),
                 },
             ),
-            fill(card, question.rig, {"experts": float(moved), **_buffer(question, card)}),
+            fill(card, question.rig, {"experts": float(moved), **buffers(question, card)}),
             *host_fill(question, sizes, big),
         ),
         words=engine_words.both(
@@ -142,7 +137,7 @@ def some_experts(
             ik_flags=f"-ngl 0 {engine_words.experts_rule(layers, card.id)}",
         ),
     )
-    return _with_prompt(question, sizes, option, card, big, rest, fast_share=share)
+    return with_prompt(question, sizes, option, card, big, rest, fast_share=share)
 
 
 def contiguous(
@@ -153,7 +148,7 @@ def contiguous(
     None: all of it fits the fast device, or not even one layer does.
     """
     per_layer = (sizes.resident_bytes + sizes.kv_bytes) / max(1, sizes.layers)
-    held = int(max(0.0, _room(question, sizes, fast, trunk=False)) // per_layer)
+    held = int(max(0.0, room(question, sizes, fast, trunk=False)) // per_layer)
     if not 0 < held < sizes.layers:
         return None
     share = held / sizes.layers
@@ -184,7 +179,7 @@ def contiguous(
         else engine_words.contiguous((fast.id, slow.id), (held, sizes.layers - held)),
         notes=_range_notes(sizes, fast, slow, share),
     )
-    return _with_prompt(question, sizes, option, fast, slow, on_slow, fast_share=share)
+    return with_prompt(question, sizes, option, fast, slow, on_slow, fast_share=share)
 
 
 def _sequence(
@@ -216,33 +211,6 @@ def _sequence(
     )
 
 
-def _room(question: Question, sizes: ModelBytes, device: DeviceFacts, *, trunk: bool) -> float:
-    """Bytes that are left on a device for more, with the trunk and all KV there or not."""
-    free = capacity(device, question.rig) or 0.0
-    free -= sum(_buffer(question, device).values())
-    if trunk:
-        free -= sizes.trunk_bytes + sizes.nextn_bytes + sizes.kv_bytes
-    return free
-
-
-def _layers_that_fit(sizes: ModelBytes, room: float) -> int:
-    """How many layers' experts fit, taken from the last layer backward."""
-    held = 0
-    for size in reversed(sizes.expert_layer_bytes):
-        room -= size
-        if room < 0:
-            break
-        held += 1
-    return held
-
-
-def _buffer(question: Question, device: DeviceFacts) -> dict[str, float]:
-    return {
-        "compute buffer": compute_buffer_bytes(question.model, question.ubatch),
-        "driver": 0.0 if in_system_memory(device) else float(CONTEXT_BYTES),
-    }
-
-
 def _fast_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, experts: float) -> Fill:
     return fill(
         device,
@@ -252,7 +220,7 @@ def _fast_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, exper
             "own draft head": float(sizes.nextn_bytes),
             "experts": float(experts),
             "KV": sizes.kv_bytes,
-            **_buffer(question, device),
+            **buffers(question, device),
         },
     )
 
@@ -264,46 +232,8 @@ def _layer_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, shar
         {
             "weights": sizes.resident_bytes * share,
             "KV": sizes.kv_bytes * share,
-            **_buffer(question, device),
+            **buffers(question, device),
         },
-    )
-
-
-def _with_prompt(
-    question: Question,
-    sizes: ModelBytes,
-    option: Option,
-    card: DeviceFacts,
-    other: DeviceFacts,
-    elsewhere_bytes: float,
-    *,
-    fast_share: float,
-) -> Option:
-    """The prompt's regime: uploaded where the other pool is host memory and batches are large."""
-    shared = prompt_on(question, sizes, ((card, fast_share), (other, 1 - fast_share)))
-    if not in_system_memory(other):
-        return replace(option, prompt=shared, regime=Regime.IN_PLACE)
-    starts = upload_starts_at(question.runtime, sizes.shape.experts, sizes.shape.used)
-    if question.ubatch < starts:
-        note = f"batches of {question.ubatch} are below {starts}, from which experts are uploaded"
-        return replace(option, prompt=shared, regime=Regime.IN_PLACE, prompt_note=note)
-    link = link_gb_s(question, card)
-    if link is None:
-        return replace(option, prompt_note=f"the link of {card.id} is not known; give --link GB_S")
-    alone: Prompt = prompt_on(question, sizes, ((card, 1.0),))
-    return replace(
-        option,
-        prompt=replace(
-            alone,
-            upload_gb=elsewhere_bytes / 1e9,
-            link_gb_s=link[0],
-            link_measured=link[1],
-        ),
-        regime=Regime.UPLOADED,
-        prompt_note=(
-            f"{elsewhere_bytes / 1e9:.1f} GB cross the link for every batch of "
-            f"{question.ubatch} tokens; a larger -ub takes them less often"
-        ),
     )
 
 

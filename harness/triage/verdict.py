@@ -16,12 +16,14 @@ from harness.triage.scoring import Call
 
 if TYPE_CHECKING:
     from harness.triage.forecast import Decider, Forecast
+    from harness.triage.interval import Interval
     from harness.triage.question import Question
 
 WORTH = 1.05
 """Gain below which a split does not pay for a second device and its trouble."""
 PROMISING = 1.25
-"""Upper end from which an option that is most likely slower is still worth a measurement."""
+"""Upper end from which an option that is most likely slower is still worth a measurement, and
+gain from which another engine is worth one."""
 GIB = 2**30
 
 WHAT_TO_MEASURE = {
@@ -96,8 +98,8 @@ def judge(question: Question, forecast: Forecast, *, alone_known: bool) -> Verdi
     call, reason = _by_gain(forecast)
     if call is not Call.NO_GO:
         call, reason = _by_request(forecast, call, reason)
-    if call is Call.GO and not option.words:
-        call, reason = Call.MEASURE_FIRST, f"{reason}, in another engine than today's"
+    if not option.words and call is not Call.NO_GO:
+        call, reason = _elsewhere(forecast.gain, reason)
     if call is Call.GO and fit is Fit.UNKNOWN:
         call, reason = Call.MEASURE_FIRST, f"{reason}, but whether it fits is not known"
     if call is Call.GO and not alone_known:
@@ -117,6 +119,13 @@ def decider_words(decider: Decider | None) -> tuple[str, str]:
     if decider.turns_at is not None:
         told += f"; at {decider.turns_at:.3g} both are as fast"
     return told, how
+
+
+def _elsewhere(gain: Interval, reason: str) -> tuple[Call, str]:
+    """What another engine than today's is worth: never GO, since its speed is another's."""
+    if gain.value < PROMISING:
+        return Call.NO_GO, f"{reason}; not worth another engine"
+    return Call.MEASURE_FIRST, f"{reason}, in another engine than today's"
 
 
 def _by_gain(forecast: Forecast) -> tuple[Call, str]:

@@ -365,3 +365,47 @@ def test_devices_of_one_pool_share_what_is_free(beliefs: Beliefs, q: float) -> N
     found = by_key(answer(question(mixture(expert_mb=2240), machine), beliefs, q), "alone:ROCm0")
     assert found.verdict.fit is Fit.NO
     assert found.option.fills[0].used > GIB
+
+
+def test_a_second_card_beside_a_host_that_computes_the_experts_is_not_go(
+    beliefs: Beliefs, q: float
+) -> None:
+    """The placement of four published losses: no peer access, 160 splits and more a token."""
+    host = replace(
+        cpu(server=True),
+        bandwidth_specified_gb_s=None,
+        bandwidth_measured_gb_s=measured(598.0, "x"),
+    )
+    pair = PairFacts(a="CUDA0", b="CUDA1", peer_access=measured(False, "driver"))
+    machine = rig(
+        card(gib=32, gb_s=1792.0, link=63.0),
+        card("CUDA1", gib=24, gb_s=1008.0, link=31.5),
+        host,
+        gib=768,
+        links=(pair,),
+    )
+    model = mixture(layers=94, expert_mb=2567, trunk_mb=80)
+    asked = question(model, machine, ubatch=2048)
+    found = by_key(answer(asked, beliefs, q), "resident:CUDA0+CUDA1+CPU")
+    assert found.forecast.gain is not None
+    assert found.forecast.gain.value < 1
+    assert found.verdict.call in (Call.NO_GO, Call.MEASURE_FIRST)
+    assert "between the cards" in found.verdict.decides
+    assert fits(found.option.fills) is Fit.YES
+    expression = re.search(r'-ot "(.*)=CPU"', found.option.words[0].flags)[1]  # type: ignore[index]
+    slow = [i for i in range(94) if re.search(expression, f"blk.{i}.ffn_up_exps.weight")]
+    assert f"experts of {len(slow)} of 94 layers" in found.option.title
+    near = replace(pair, peer_access=measured(True, "driver"))
+    peers = replace(asked, rig=replace(machine, links=(near,)))
+    better = by_key(answer(peers, beliefs, q), "resident:CUDA0+CUDA1+CPU")
+    assert better.forecast.decode.value > found.forecast.decode.value
+
+
+def test_a_speed_that_no_placement_explains_is_taken_for_something_else(
+    beliefs: Beliefs, q: float
+) -> None:
+    """An incumbent that drafts is faster than any device alone: no row is marked as it."""
+    asked = question(dense(), rig(card(), cpu()), incumbent=Speeds(decode_tok_s=90.0))
+    found = answer(asked, beliefs, q)
+    assert not any(ranked.incumbent for ranked in found.ranked)
+    assert found.call is Call.NO_GO

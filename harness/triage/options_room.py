@@ -1,0 +1,45 @@
+"""What is left on a device for more of a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.triage.memory import (
+    CONTEXT_BYTES,
+    capacity,
+    compute_buffer_bytes,
+    in_system_memory,
+)
+
+if TYPE_CHECKING:
+    from harness.triage.model_bytes import ModelBytes
+    from harness.triage.question import Question
+    from harness.triage.rigfile import DeviceFacts
+
+
+def room(question: Question, sizes: ModelBytes, device: DeviceFacts, *, trunk: bool) -> float:
+    """Bytes that are left on a device for more, with the trunk and all KV there or not."""
+    free = capacity(device, question.rig) or 0.0
+    free -= sum(buffers(question, device).values())
+    if trunk:
+        free -= sizes.trunk_bytes + sizes.nextn_bytes + sizes.kv_bytes
+    return free
+
+
+def layers_that_fit(sizes: ModelBytes, room: float) -> int:
+    """How many layers' experts fit, taken from the last layer backward."""
+    held = 0
+    for size in reversed(sizes.expert_layer_bytes):
+        room -= size
+        if room < 0:
+            break
+        held += 1
+    return held
+
+
+def buffers(question: Question, device: DeviceFacts) -> dict[str, float]:
+    """What an engine takes on a device beside weights and KV, bytes."""
+    return {
+        "compute buffer": compute_buffer_bytes(question.model, question.ubatch),
+        "driver": 0.0 if in_system_memory(device) else float(CONTEXT_BYTES),
+    }
