@@ -43,7 +43,9 @@ def facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     if kept is not None:
         prefill = kept["prefill_tok_s"]
         told = "" if prefill is None else f", prefill {prefill:.0f} tok/s"
-        rows.append(("compared with", f"{kept['label']}: {kept['decode_tok_s']:.1f} tok/s{told}"))
+        how = "" if kept["measured"] else " (predicted)"
+        speeds = f"{kept['decode_tok_s']:.1f} tok/s{told}{how}"
+        rows.append(("compared with", f"{kept['label']}: {speeds}"))
     verdict = document["verdict"]
     best = "" if verdict["title"] is None else f"the best other way, {verdict['title']}: "
     rows.append(("why", f"{best}{verdict['reason']}"))

@@ -170,7 +170,7 @@ def _rival(
         return None
     prefill = forecaster.prefill(best)
     return Rival(
-        label=f"{best.title}, predicted",
+        label=best.title,
         speeds=Speeds(
             decode_tok_s=forecaster.decode(best).value,
             prefill_tok_s=None if prefill is None else prefill.value,
