@@ -13,7 +13,7 @@ from harness.stored import to_data
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.model import Judgment, PlannedVariant, Run, VariantSummary, Verdict
+    from harness.model import Explanation, Judgment, PlannedVariant, Run, VariantSummary, Verdict
     from harness.record import Record
 
 SCHEMA = "hetero-test/run/1"
@@ -74,6 +74,7 @@ def document(
             for cluster in judgment.clusters
         ],
         "warnings": list(judgment.warnings),
+        "noted": list(record.warnings),
     }
 
 
@@ -144,6 +145,22 @@ def _run(run: Run, folder: str | None) -> dict[str, Any]:
     }
 
 
+def _explanation(explanation: Explanation) -> dict[str, Any]:
+    def candidates(top: tuple[tuple[int, float], ...]) -> list[dict[str, float]]:
+        return [{"id": token, "logprob": logprob} for token, logprob in top]
+
+    return {
+        "text": explanation.text,
+        "tie": None if explanation.tie is None else explanation.tie.value,
+        "gap": explanation.gap,
+        "bound": explanation.bound,
+        "values": explanation.values,
+        "this_top": candidates(explanation.this_top),
+        "reference_top": candidates(explanation.reference_top),
+        "largest_before": explanation.largest_before,
+    }
+
+
 def _verdict(verdict: Verdict) -> dict[str, Any]:
     difference = verdict.difference
     return {
@@ -157,6 +174,7 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
         "result": verdict.result.value,
         "reason": verdict.reason,
         "cause": verdict.cause,
+        "explanation": None if verdict.explanation is None else _explanation(verdict.explanation),
         "first_difference": None if difference is None else difference.index,
         "continuations": None
         if difference is None

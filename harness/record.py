@@ -176,6 +176,7 @@ class Record:
         rechecks: runs made to explain a difference or to see whether the rig still works.
         ending: how far it got.
         ending_reason: why it ended early, if it did.
+        warnings: what was noticed while it ran, beside the runs.
     """
 
     manifest: Manifest

@@ -156,6 +156,7 @@ def run(args: argparse.Namespace) -> int:
 
 def carry_out(args: argparse.Namespace, ready: Ready) -> tuple[Record, Judgment]:
     """Run a prepared matrix in ``args.out``."""
+    from harness.bystanders import Bystanders, looks
     from harness.console import Console
     from harness.followups import launches
     from harness.interrupt import interrupt_on_signals
@@ -191,6 +192,7 @@ def carry_out(args: argparse.Namespace, ready: Ready) -> tuple[Record, Judgment]
             render=report_renderer(manifest, out),
             deadline=deadline,
             mark=manifest.mark,
+            bystanders=Bystanders(looks()),
         )
         return session.run(record)
 

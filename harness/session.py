@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from harness.bystanders import Bystanders
 from harness.conclude import judge
 from harness.effect import effects, worst
 from harness.engines.base import Asked, Binaries, Engine, Survey
@@ -52,6 +53,7 @@ class Session:
         render: record and judgment to the text of ``report.md``.
         deadline: ``time.monotonic()`` at which the total limit is reached, or None.
         mark: by which processes of this run directory are found.
+        bystanders: watches the devices meanwhile.
     """
 
     engine: Engine
@@ -63,13 +65,17 @@ class Session:
     render: Callable[[Record, Judgment], str]
     deadline: float | None
     mark: str
+    bystanders: Bystanders
 
     def run(self, record: Record) -> tuple[Record, Judgment]:
         """Run what is left of a matrix; the record and its judgment as they were published."""
         record = replace(record, ending=Ending.RUNNING, ending_reason=None)
         publisher = _Publisher(self)
         try:
-            record = self._loop(record, publisher)
+            with self.bystanders:
+                record = self._loop(record, publisher)
+            noted = dict.fromkeys((*record.warnings, *self.bystanders.told()))
+            record = replace(record, warnings=tuple(noted))
         except BaseException as error:
             # Whatever went wrong, what was measured stays readable and says how far it got.
             publisher.last_words(record, str(error) or type(error).__name__)

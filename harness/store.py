@@ -135,6 +135,7 @@ class Store:
                 for name in ("runs", "warmup", "rechecks")
             }
             ending = Ending(index["ending"])
+            noted = tuple(map(str, index.get("noted", ())))
             _check_known(manifest, (*lists["runs"], *lists["warmup"], *lists["rechecks"]))
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{self.root / 'run.json'}: it is not what was written") from error
@@ -145,6 +146,7 @@ class Store:
             rechecks=lists["rechecks"],
             ending=ending,
             ending_reason=index.get("ending_reason"),
+            warnings=noted,
         )
 
     # ---- cells --------------------------------------------------------------------------
