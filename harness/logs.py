@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 KEEP_BYTES = 1 << 16
 """A line up to this length is always kept whole."""
 BLOCK_BYTES = 1 << 18
+"""How much is read at once; small enough to stay in a processor's cache."""
+_OVERLAP_BYTES = 64
 
 # Each begins with a literal byte: the search for it is a plain scan of memory.
 _SGR = rb"\[[0-9;:]*m"
@@ -49,7 +51,7 @@ class Block:
 
     Attributes:
         text: normalized; begins with a line break if `fresh`.
-        place: position of the first byte after that line break.
+        place: position in the normalized log, only good for comparing.
         fresh: the first line begins here.
         end: what ended the last line.
     """
@@ -116,33 +118,30 @@ def number(text: str | None) -> float | None:
 
 def blocks(path: Path, keep_bytes: int) -> Iterator[Block]:
     """The log in blocks that break at line ends, or inside of lines that are too long."""
-    overlap = 64
-    place, inside, pending = 0, False, b""
+    place, inside, pending = 0, False, b"\n"
     with path.open("rb", buffering=0) as file:
         while chunk := file.read(BLOCK_BYTES):
             data = pending + chunk
-            cut = data.rfind(b"\n") + 1
-            if not cut and (inside or len(data) > keep_bytes):
+            cut = data.rfind(b"\n", 1) + 1
+            endless = inside or len(data) > keep_bytes
+            if not cut and endless:
                 # A log that breaks its lines with carriage returns alone.
                 cut = data.rfind(b"\r", 0, len(data) - 1) + 1
             if cut:
-                block = _block(data[:cut], place, End.NEWLINE, inside=inside)
-                inside, pending = False, data[cut:]
-            elif inside or len(data) > keep_bytes:
-                block = _block(data, place, End.LENGTH, inside=inside)
-                inside, pending = True, data[-overlap:]
+                text, end = data[:cut], End.NEWLINE
+                pending = data[cut - 1 :] if data[cut - 1 : cut] == b"\n" else b"\n" + data[cut:]
+            elif endless:
+                text, end = data, End.LENGTH
+                pending = data[-_OVERLAP_BYTES:]  # so that no word is cut in two
             else:
                 pending = data
                 continue
+            block = Block(_normalized(text), place, not inside, end)
+            inside = end is End.LENGTH
             place += len(block.text)
             yield block
-    if pending and not (inside and len(pending) <= overlap):
-        yield _block(pending, place, End.FILE, inside=inside)
-
-
-def _block(data: bytes, place: int, end: End, *, inside: bool) -> Block:
-    text = _normalized(data if inside else b"\n" + data)
-    return Block(text, place, not inside, end)
+    if len(pending) > (_OVERLAP_BYTES if inside else 1):
+        yield Block(_normalized(pending), place, not inside, End.FILE)
 
 
 def _normalized(data: bytes) -> bytes:

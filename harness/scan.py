@@ -48,7 +48,8 @@ class Scan:
         distinct: starts of lines of which each one counts, but no repetition near it.
         every: starts of lines of which each one counts.
         words: lower-case words that make any line matter, in whatever case and place.
-        harmless: lower-case texts within which a word counts for nothing.
+        harmless: lower-case texts within which a word counts for nothing; each word stands
+            but once in them.
         shapes: patterns of further whole lines, each one of which counts; a line break
             follows and is to be looked ahead for.
     """
@@ -68,8 +69,10 @@ class Scan:
         starts = sorted({*self._last, *self._distinct, *(start.encode() for start in every)})
         patterns = ([b"(" + _any_of(starts) + b")"] if starts else []) + list(shapes)
         self._pattern = re.compile(b"\n(?:" + b"|".join(patterns or [b"(?!)"]) + b")")
-        self._words = tuple(word.encode() for word in words)
-        self._harmless = tuple((text.encode(), b"-" * len(text.encode())) for text in harmless)
+        self._words = tuple(
+            (word.encode(), tuple((h.encode(), h.index(word)) for h in harmless if word in h))
+            for word in words
+        )
 
     def lines(self, path: Path, *, keep_bytes: int = KEEP_BYTES) -> Iterator[Hit]:
         """The lines that matter, in the order of the log.
@@ -105,12 +108,13 @@ class Scan:
     def _worded(self, text: bytes) -> dict[int, int]:
         """Where lines begin that hold one of the words, each with the place of one."""
         lowered = text.lower()
-        for harmless, dashes in self._harmless:
-            lowered = lowered.replace(harmless, dashes)
         places: dict[int, int] = {}
-        for word in self._words:
+        for word, harmless in self._words:
             at = lowered.find(word)
             while at >= 0:
+                if any(lowered.startswith(other, at - shift) for other, shift in harmless):
+                    at = lowered.find(word, at + 1)
+                    continue
                 places[text.rfind(b"\n", 0, at) + 1] = at
                 end = text.find(b"\n", at)
                 at = lowered.find(word, end) if end >= 0 else -1

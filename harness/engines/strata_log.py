@@ -108,6 +108,7 @@ ROWS = (
     Row(name="session", start=_G + "session is up (engine ", rest=r"([^)]+)\)"),
     Row(name="vocabulary", start=_G + "per-window logits -> ", rest=r".*\(vocab (\d+)\)"),
     Row(name="trace", start="strata trace: ", every=True, shown=True),
+    Row(name="capturing", start="strata verify: capturing the ", every=True, shown=True),
 )
 # fmt: on
 
@@ -117,6 +118,7 @@ for _row in ROWS:
 
 # A dump that is wrapped, or cut by a foreign line, goes on in a line that begins with ids.
 _BARE_IDS = rb"(?:[ \t]*[0-9][0-9 \t\r\n]*(?=\n|\Z)| [0-9])"
+_FREE = rb"strata generate: [0-9]+ MiB of VRAM free"
 _LOOSE = re.compile(r"[ \t]*[0-9][0-9 \t]*$| [0-9]")
 _SIGN_STARTS = frozenset(EVERY_SIGN)
 # How often these come tells how many processes wrote the log.
@@ -126,9 +128,9 @@ _SCAN = Scan(
     last={row.start for row in ROWS} - _EVERY,
     distinct=_EVERY - _COUNTED,
     every=_COUNTED,
-    words=(*WORDS, "mib of vram free"),
+    words=WORDS,
     harmless=HARMLESS,
-    shapes=(_BARE_IDS, *SIGN_SHAPES),
+    shapes=(_BARE_IDS, _FREE, *SIGN_SHAPES),
 )
 
 

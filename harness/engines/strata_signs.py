@@ -16,7 +16,7 @@ _WIDTH = 300
 _MOST_SIGNS = 4
 _SHORT = 500
 
-WORDS = ("error", "illegal", "not finite", "out of memory", "launch fail", "nan")
+WORDS = ("error", "illegal", "not finite", "out of memory", "nan")
 """Lower-case words by which a line anywhere in the log is looked at more closely."""
 
 EVERY_SIGN = (
@@ -86,7 +86,7 @@ _ERROR = re.compile(
     r"\b(?:CUDA|HIP|HSA|ROCm|cu(?:BLAS|DNN|RAND)\w*|(?:hip|roc)BLAS\w*|NCCL|RCCL|SYCL|Vulkan"
     r"|fatal|internal|runtime|ECC)[ _-]error\b"
     r"|\b(?:cuda|hip)Error(?!Success|NotReady|PeerAccessAlready)[A-Z]\w+"
-    r"|\billegal (?:memory access|instruction|address)|\blaunch failure|\blaunch failed"
+    r"|\billegal (?:memory access|instruction|address)"
     rf"|^\s*\[?(?:strata[^:\]]*[:\]] *)?\[?(?:ERROR|error|Error)\b\]?:"
     r"|^ERR "
     rf"|^{_G}(?:mtp (?:draft|draft step|prefill|prefill barrier): |mtp: .*\bfailed\b"
