@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 PERIOD_S = 1.0
+PATIENCE_S = 5.0
+"""How long a look that is under way at the end is waited for."""
 DISPLAY_CLASS = "0x03"
 """PCI class of display and 3D controllers, as sysfs writes it."""
 
@@ -127,7 +129,7 @@ class Bystanders:
     def __exit__(self, *_: object) -> None:
         self._stop.set()
         if self._thread is not None:
-            self._thread.join(2 * self._period_s)
+            self._thread.join(PATIENCE_S)
 
     def _watch(self) -> None:
         while not self._stop.wait(self._period_s):
