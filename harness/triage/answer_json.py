@@ -119,6 +119,8 @@ def _option(ranked: Ranked) -> dict[str, Any]:
         "gain": _interval(forecast.gain),
         "prefill_gain": _interval(forecast.prefill_gain),
         "request_gain": _interval(forecast.request_gain),
+        "break_even_prompt": forecast.break_even_prompt,
+        "break_even_batch": forecast.break_even_batch,
         "regime": None if option.regime is None else option.regime.value,
         "prompt_note": option.prompt_note,
         "terms": [

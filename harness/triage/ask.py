@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
-from harness.triage.acceptance import Acceptance
+from harness.triage.acceptance import Acceptance, conditional
 from harness.triage.loader_log import read_loader_log
 from harness.triage.modelfacts import kv_element_bytes, load_model_facts
 from harness.triage.prefill import Runtime
@@ -194,7 +194,9 @@ def _acceptance(args: argparse.Namespace, window: int) -> tuple[float | None, st
     try:
         if flag == "--accepted-at":
             shares = tuple(float(part) for part in str(value).split(","))
-            return Acceptance(window=window, accepted_at=shares).tokens, flag
+            given_before = ", ".join(f"{share:.2f}" for share in conditional(shares))
+            told = f"{flag}, conditional {given_before}"
+            return Acceptance(window=window, accepted_at=shares).tokens, told
         if flag == "--acceptance-p":
             return Acceptance(window=window, p=value).tokens, flag
         return Acceptance(window=window, accepted_share=value).tokens, flag

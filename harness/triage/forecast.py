@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from harness.triage.interval import Interval
 from harness.triage.option import Option
-from harness.triage.prefill_time import prompt_log_ms
+from harness.triage.prefill import break_even_ubatch
+from harness.triage.prefill_time import compute_ms, prompt_log_ms, upload_ms
 from harness.triage.priors import PRIORS
 from harness.triage.question import Speeds
 from harness.triage.scoring import ROUGHNESS
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from harness.triage.beliefs import Beliefs, Reader
     from harness.triage.placement import Placement
+    from harness.triage.prefill_time import Prompt
 
 FACTORS = 60
 """Steps of the search for the value of an unknown at which a gain vanishes."""
@@ -62,6 +64,8 @@ class Forecast:
     break_even_prompt: float | None = None
     """Prompt tokens a reply token at which requests take as long as the incumbent's; None:
     no such number, since both speeds gain or both lose."""
+    break_even_batch: int | None = None
+    """Batch from which they do, where weights are uploaded; None: none, or nothing is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,6 +129,15 @@ class Forecaster:
             terms=token_terms(option.placement, self._beliefs.reader()),
             decider=decider,
             break_even_prompt=None if rival is None else _even_prompt(ours, rival.speeds),
+            break_even_batch=None
+            if rival is None
+            else _even_batch(
+                option.prompt,
+                decode.value,
+                rival.speeds,
+                prompt_per_reply,
+                self._beliefs.reader(),
+            ),
         )
 
     def _around(self, value: float, spread: float) -> Interval:
@@ -194,6 +207,18 @@ def _in_words(name: str, placements: Sequence[Placement], beliefs: Beliefs) -> _
                     return _Told(name=f"{base}@{device.id}", value=rate, unit="GB/s")
     value = beliefs.known(base)[0] * (beliefs.known(name)[0] if device_id else 1.0)
     return _Told(name=name, value=value, unit=PRIORS[base].unit)
+
+
+def _even_batch(
+    prompt: Prompt | None, decode_tok_s: float, rival: Speeds, per_reply: float, read: Reader
+) -> int | None:
+    """Batch from which an uploading placement's requests are as fast as the rival's."""
+    if prompt is None or not rival.prefill_tok_s or not per_reply:
+        return None
+    upload = upload_ms(prompt, read)
+    saved = 1e3 / rival.decode_tok_s - 1e3 / decode_tok_s
+    wanted = 1e3 / rival.prefill_tok_s + saved / per_reply
+    return break_even_ubatch(upload, wanted, compute_ms(prompt, read)) if upload else None
 
 
 def _against(option: Option, rival: Rival) -> Callable[[Reader], float]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.triage.modelfacts import Role
 from harness.triage.placement import Shape
+from harness.triage.terms import hop_bytes
 
 if TYPE_CHECKING:
     from harness.triage.question import Question
@@ -100,7 +101,7 @@ def model_bytes(question: Question) -> ModelBytes:
         experts_gb=experts_gb,
         kv_gb=model.kv_read_bytes(question.read_depth, question.kv_type) / GB,
         active_parameters_b=active_gb / _bytes_a_parameter(question),
-        hidden_bytes=model.hidden_bytes,
+        hidden_bytes=round(hop_bytes(model.n_embd)),
         expert_quantization=model.quantization(Role.ROUTED_EXPERTS),
         trunk_quantization=model.quantization(Role.ATTENTION),
         shape=Shape(layers=len(model.layers), experts=model.experts_total, used=model.experts_used),

@@ -13,7 +13,7 @@ from harness.triage.options_alone import reads_on
 from harness.triage.placement import Drafting, DraftKind, Placement
 from harness.triage.question import Tokens
 from harness.triage.rig_devices import device_of, told_us
-from harness.triage.speculation import break_even_p_at, round_cost
+from harness.triage.speculation import break_even_p, implied_beta, round_cost, speedup
 from harness.triage.terms import total
 from harness.triage.token_time import step_terms, verify_cost
 
@@ -114,7 +114,9 @@ def external(
         "drafter's KV": drafter.kv_bytes,
         "drafter's buffer": compute_buffer_bytes(asked.model, question.ubatch),
     }
-    notes = [f"r {cost:.3f} steps a draft, V({asked.window + 1}) {even.verify:.2f} steps"]
+    beta = implied_beta(asked.window, 0.0, even.verify)
+    verified = f"V({asked.window + 1}) {even.verify:.2f} steps (β {beta:.2f})"
+    notes = [f"r {cost:.3f} steps a draft, {verified}"]
     notes.append(f"break-even p {_told(even.against_none)} against no drafting")
     if even.against_own_head is not None or question.model.nextn_layers:
         notes.append(f"break-even p {_told(even.against_own_head)} against its own head")
@@ -159,12 +161,12 @@ def break_even(
         beliefs.predict(lambda r: verify_cost(placement, head, step_terms(placement, r), r))
         read = beliefs.reader()
         head_cost = 0.075 + verify_cost(placement, head, step_terms(placement, read), read)
-        rival = max(1.0, OWN_HEAD_TOKENS / head_cost)
-        own = break_even_p_at(drafting.window, cost, incumbent_speedup=rival)
+        rival = max(1.0, speedup(OWN_HEAD_TOKENS, head_cost))
+        own = break_even_p(drafting.window, cost, incumbent_speedup=rival)
     return BreakEven(
         draft_cost=drafting.draft_cost,
         verify=verify,
-        against_none=break_even_p_at(drafting.window, cost),
+        against_none=break_even_p(drafting.window, cost),
         against_own_head=own,
     )
 

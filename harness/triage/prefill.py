@@ -13,6 +13,10 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Regime(StrEnum):
@@ -35,29 +39,27 @@ def resident_ms(prompt_tokens: int, ms_per_token: float) -> float:
     return prompt_tokens * ms_per_token
 
 
-def uploaded_ms(
-    prompt_tokens: int, ubatch: int, upload_gb: float, link_gb_s: float, ms_per_token: float
-) -> float:
-    """Milliseconds where `upload_gb` crosses the link once a batch.
+def uploaded_ms(prompt_tokens: int, ubatch: int, upload_ms: float, ms_per_token: float) -> float:
+    """Milliseconds where weights cross the link once a batch, in `upload_ms`.
 
-    ⌈tokens / ubatch⌉ × GB / (GB/s) × 1e3 + tokens × ms a token. A measured case: 17.5 s and
-    1.75 ms a token say 53.0 tok/s at 1024 tokens where 52.75 were measured
+    ⌈tokens / ubatch⌉ × upload + tokens × ms a token. A measured case: 17.5 s and 1.75 ms a
+    token say 53.0 tok/s at 1024 tokens where 52.75 were measured
     (https://github.com/ikawrakow/ik_llama.cpp/pull/520).
     """
-    if link_gb_s <= 0 or ubatch < 1:
-        raise ValueError(f"a link of {link_gb_s} GB/s and a batch of {ubatch} cannot be")
-    batches = math.ceil(prompt_tokens / ubatch)
-    return batches * upload_gb / link_gb_s * 1e3 + prompt_tokens * ms_per_token
+    if upload_ms < 0 or ubatch < 1:
+        raise ValueError(f"an upload of {upload_ms} ms and a batch of {ubatch} cannot be")
+    return math.ceil(prompt_tokens / ubatch) * upload_ms + prompt_tokens * ms_per_token
 
 
-def in_place_ms(
-    prompt_tokens: int, fast_share: float, fast_ms_per_token: float, slow_ms_per_token: float
-) -> float:
-    """Milliseconds where each pool computes its share of the weights, one after the other."""
-    if not 0 <= fast_share <= 1:
-        raise ValueError(f"a share of {fast_share} cannot be")
-    mean = fast_share * fast_ms_per_token + (1 - fast_share) * slow_ms_per_token
-    return prompt_tokens * mean
+def in_place_ms(prompt_tokens: int, parts: Sequence[tuple[float, float]]) -> float:
+    """Milliseconds where pools compute their shares of the weights one after the other.
+
+    tokens × Σ share × ms a token, over (share, ms a token of the pool doing all of it).
+    """
+    for share, _ in parts:
+        if not 0 <= share <= 1:
+            raise ValueError(f"a share of {share} cannot be")
+    return prompt_tokens * math.fsum(share * ms for share, ms in parts)
 
 
 def upload_starts_at(runtime: Runtime, experts: int, used: int) -> int:
@@ -71,7 +73,12 @@ def upload_starts_at(runtime: Runtime, experts: int, used: int) -> int:
     return 32
 
 
-def break_even_ubatch(upload_ms: float, slow_ms_per_token: float, fast_ms_per_token: float) -> int:
-    """Rows of a batch from which uploading is faster than computing in place; 0: never."""
-    gained = slow_ms_per_token - fast_ms_per_token
-    return math.ceil(upload_ms / gained) if gained > 0 else 0
+def break_even_ubatch(
+    upload_ms: float, wanted_ms_per_token: float, ms_per_token: float
+) -> int | None:
+    """Rows of a batch from which uploading takes no longer than is wanted; None: never.
+
+    ⌈upload / (wanted − computing)⌉, both in ms a token.
+    """
+    left = wanted_ms_per_token - ms_per_token
+    return math.ceil(upload_ms / left) if left > 0 else None

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.triage.prefill import resident_ms, uploaded_ms
+from harness.triage.prefill import in_place_ms, resident_ms, uploaded_ms
 from harness.triage.rigfile import DeviceClass
+from harness.triage.terms import parallel_ms, read_ms
 
 if TYPE_CHECKING:
     from harness.triage.beliefs import Reader
@@ -42,16 +43,31 @@ class Prompt:
 
 def prompt_log_ms(prompt: Prompt, read: Reader) -> float:
     """The logarithm of the milliseconds a token of the prompt takes."""
-    each = [
-        part.share
-        * prompt.active_parameters_b
-        * read("compute:" + part.device_class.value, at=part.device)
+    compute = compute_ms(prompt, read)
+    upload = upload_ms(prompt, read)
+    if not upload:
+        return math.log(resident_ms(prompt.tokens, compute) / prompt.tokens)
+    ms = uploaded_ms(prompt.tokens, prompt.ubatch, upload, compute)
+    return math.log(ms / prompt.tokens)
+
+
+def compute_ms(prompt: Prompt, read: Reader) -> float:
+    """Arithmetic, ms a token of the prompt."""
+    parts = [
+        (
+            part.share,
+            prompt.active_parameters_b * read("compute:" + part.device_class.value, at=part.device),
+        )
         for part in prompt.computing
     ]
-    compute = max(each) if prompt.parallel else math.fsum(each)
+    if prompt.parallel:
+        return parallel_ms([share * ms for share, ms in parts])
+    return in_place_ms(1, parts)
+
+
+def upload_ms(prompt: Prompt, read: Reader) -> float:
+    """What crosses the link for a batch, ms; 0.0: nothing does."""
     if not prompt.upload_gb or not prompt.link_gb_s:
-        return math.log(resident_ms(prompt.tokens, compute) / prompt.tokens)
+        return 0.0
     share = read("told:link") if prompt.link_measured else read("link", at="rig")
-    reached = prompt.link_gb_s * share
-    ms = uploaded_ms(prompt.tokens, prompt.ubatch, prompt.upload_gb, reached, compute)
-    return math.log(ms / prompt.tokens)
+    return read_ms(prompt.upload_gb, prompt.link_gb_s * share)

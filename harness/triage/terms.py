@@ -15,17 +15,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-PCIE_LANE_GB_S = {1: 0.25, 2: 0.5, 3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
-"""GB/s a lane in one direction by generation, after encoding (8b/10b, 128b/130b, FLIT);
-PCI-SIG, PCI Express Base Specification."""
-
 
 class Unit(StrEnum):
     """What a term is counted in. Only like is added to like."""
 
     MS_PER_TOKEN = "ms/token"
     MS_PER_ROUND = "ms/round"
-    MS_PER_PROMPT = "ms/prompt"
 
 
 class TermKind(StrEnum):
@@ -64,17 +59,6 @@ def total(terms: Iterable[Term]) -> float:
     if len(units) > 1:
         raise ValueError(f"cannot add {' and '.join(sorted(units))}")
     return math.fsum(term.amount for term in listed)
-
-
-def pcie_gb_s(generation: int, lanes: int) -> float:
-    """GB/s of a PCIe link in one direction: rate a lane × lanes. Gen4 x4 is 7.88.
-
-    Raises:
-        ValueError: there is no such generation, or no lanes.
-    """
-    if generation not in PCIE_LANE_GB_S or lanes < 1:
-        raise ValueError(f"no PCIe generation {generation} with {lanes} lanes")
-    return PCIE_LANE_GB_S[generation] * lanes
 
 
 def hop_bytes(n_embd: int, *, element_bytes: float = 2.0, rows: int = 1) -> float:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.triage.memory import Fit, fits, in_system_memory
 from harness.triage.rig_devices import accelerators, host, link_gb_s, nominal
-from harness.triage.terms import read_ms
+from harness.triage.terms import harmonic_tok_s, read_ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ class Unhelpful:
 def unhelpful(question: Question, sizes: ModelBytes, alone: Sequence[Option]) -> list[Unhelpful]:
     """In the order in which people ask."""
     return [
-        *_second_card_for_what_fits(alone),
+        *_second_card_for_what_fits(question, alone),
         *_shared_memory(question),
         *_parallel(question, sizes),
         *_kv_apart(question, sizes),
@@ -45,16 +45,20 @@ def unhelpful(question: Question, sizes: ModelBytes, alone: Sequence[Option]) ->
     ]
 
 
-def _second_card_for_what_fits(alone: Sequence[Option]) -> list[Unhelpful]:
+def _second_card_for_what_fits(question: Question, alone: Sequence[Option]) -> list[Unhelpful]:
     if len(alone) < 2 or fits(alone[0].fills) is not Fit.YES:
         return []
-    first = alone[0].devices[0]  # the fastest memory comes first
+    # The fastest memory comes first.
+    first, second = (question.rig.device(option.devices[0]) for option in alone[:2])
+    assert first is not None
+    assert second is not None
+    why = "layers on slower memory are read more slowly, and layers in sequence wait for each other"
+    if nominal(first) and nominal(second):
+        halves = [(0.5, nominal(first)), (0.5, nominal(second))]
+        ratio = harmonic_tok_s(halves) / nominal(first)
+        why += f": half of them on {second.id} is ×{ratio:.2f} by the data sheets"
     return [
-        Unhelpful(
-            what=f"a second device for the capacity that {first} already has",
-            why="layers on slower memory are read more slowly, and layers in sequence wait for "
-            "each other: every share that moves costs",
-        )
+        Unhelpful(what=f"a second device for the capacity that {first.id} already has", why=why)
     ]
 
 

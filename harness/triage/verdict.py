@@ -153,9 +153,15 @@ def _by_request(forecast: Forecast, call: Call, reason: str) -> tuple[Call, str]
     worse = f"{reason}; prefill ×{prefill.value:.2f} makes requests slower (×{request.value:.2f})"
     if request.high >= 1:
         return Call.MEASURE_FIRST, worse
+    unless = []
     if forecast.break_even_prompt is not None:
         few = f"{forecast.break_even_prompt:.2f} prompt tokens come a reply token"
-        worse += f", unless fewer than {few} or batches are larger"
+        unless.append(f"fewer than {few}")
+    if forecast.break_even_batch is not None:
+        size = forecast.break_even_batch
+        unless.append(f"prompts and batches are of {size} tokens or more")
+    if unless:
+        worse += f", unless {' or '.join(unless)}"
     return Call.NO_GO, worse
 
 

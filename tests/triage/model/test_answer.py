@@ -51,7 +51,15 @@ def test_an_eighth_of_the_experts_on_a_card_beside_an_apu_is_no_go_for_its_prefi
     assert prefill.value == pytest.approx(35, abs=5)
     assert found.option.regime is Regime.UPLOADED
     assert found.verdict.call is Call.NO_GO
-    assert re.search(r"unless fewer than 0\.\d+ prompt tokens come a reply", found.verdict.reason)
+    unless = found.verdict.reason.split("unless ")[1]
+    assert re.match(r"fewer than 0\.\d+ prompt tokens come a reply token", unless)
+    batch = re.search(r"prompts and batches are of (\d+) tokens or more", unless)
+    assert batch is not None
+    larger = replace(asked, ubatch=int(batch[1]))
+    again = by_key(answer(larger, beliefs, q), "experts:ROCm0+CUDA0")
+    assert again.forecast.request_gain is not None
+    assert found.forecast.request_gain is not None
+    assert again.forecast.request_gain.value > 1.8 * found.forecast.request_gain.value
     assert "prompt tokens a reply token" in found.verdict.decides
 
 

@@ -12,6 +12,12 @@ from harness.triage.speculation import Verify
 
 R = 0.075
 
+
+def cost(window: int, r: float, beta: float) -> float:
+    """Steps of a round: K drafts and K + 1 rows verified."""
+    return speculation.round_cost(window, r, Verify(beta=beta).cost(window + 1))
+
+
 # id, window, tokens a round, measured speed-up, A/(K r + 1) as published, cost, implied beta
 ROUNDS = [
     ("2x5060Ti K2", 2, 2.56, 1.81, 2.23, 1.41, 0.13),
@@ -51,20 +57,20 @@ ROUNDS = [
 )
 def test_the_break_even_p_of_a_drafter(r: float, beta: float, window: int, expected: float) -> None:
     """Published break-even points, to their three digits."""
-    p = speculation.break_even_p(window, r, beta)
+    p = speculation.break_even_p(window, cost(window, r, beta))
     assert p is not None
     assert round(p, 3) == expected
 
 
 def test_no_p_suffices_where_a_round_costs_more_than_it_can_commit() -> None:
     """Three drafts of a step each with dear verification cost more than four tokens."""
-    assert speculation.break_even_p(3, 1.0, 0.5) is None
+    assert speculation.break_even_p(3, cost(3, 1.0, 0.5)) is None
 
 
 def test_an_incumbent_that_drafts_raises_the_break_even() -> None:
     """A head that already gives 1.3 times the speed is a harder rival than no drafting."""
-    alone = speculation.break_even_p_at(3, 1.8)
-    against = speculation.break_even_p_at(3, 1.8, incumbent_speedup=1.3)
+    alone = speculation.break_even_p(3, 1.8)
+    against = speculation.break_even_p(3, 1.8, incumbent_speedup=1.3)
     assert alone is not None
     assert against is not None
     assert against > alone
@@ -108,11 +114,11 @@ def test_round_costs_and_implied_beta_of_published_runs(
     row: tuple[str, int, float, float, float, float, float],
 ) -> None:
     """E over the measured speed-up is the cost; β is what is left of it after K drafts."""
-    _, window, tokens, measured, rule, cost, beta = row
+    _, window, tokens, measured, rule, steps, beta = row
     found = tokens / measured
-    assert found == pytest.approx(cost, rel=0.012)  # both factors are rounded to three digits
-    assert speculation.implied_beta(window, R, cost) == pytest.approx(beta, abs=0.011)
-    free = speculation.speedup(tokens, speculation.linear_round_cost(window, R, 0.0))
+    assert found == pytest.approx(steps, rel=0.012)  # both factors are rounded to three digits
+    assert speculation.implied_beta(window, R, steps) == pytest.approx(beta, abs=0.011)
+    free = speculation.speedup(tokens, cost(window, R, 0.0))
     assert free == pytest.approx(rule, abs=0.011)
 
 
@@ -130,8 +136,7 @@ def test_a_beta_that_was_measured_apart_predicts_the_speed_up(
     window: int, tokens: float, beta: float, expected: float
 ) -> None:
     """Batched-bench costs of a row predict runs that they were not measured on."""
-    cost = speculation.linear_round_cost(window, R, beta)
-    assert speculation.speedup(tokens, cost) == pytest.approx(expected, abs=0.012)
+    assert speculation.speedup(tokens, cost(window, R, beta)) == pytest.approx(expected, abs=0.012)
 
 
 def test_beta_of_a_batch_of_eight() -> None:
@@ -171,15 +176,15 @@ def test_a_batch_never_costs_less_than_one_row(
     assert verify.cost(rows + 1) >= verify.cost(rows) - 1e-12
 
 
-@given(window=st.integers(1, 16), share=st.floats(0, 1), cost=st.floats(1, 20))
-def test_break_even_is_where_the_speed_up_is_one(window: int, share: float, cost: float) -> None:
+@given(window=st.integers(1, 16), share=st.floats(0, 1), steps=st.floats(1, 20))
+def test_break_even_is_where_the_speed_up_is_one(window: int, share: float, steps: float) -> None:
     """At the break-even p a round commits as many tokens as it costs steps."""
-    p = speculation.break_even_p_at(window, cost)
+    p = speculation.break_even_p(window, steps)
     if p is None:
-        assert cost > window + 1
+        assert steps > window + 1
     else:
-        assert sum(p**i for i in range(window + 1)) == pytest.approx(cost)
-    assert speculation.speedup(from_ratio(window, share), cost) > 0
+        assert sum(p**i for i in range(window + 1)) == pytest.approx(steps)
+    assert speculation.speedup(from_ratio(window, share), steps) > 0
 
 
 def test_a_batch_of_nothing_and_more_used_than_there_are_cannot_be() -> None:

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.triage import terms
+from harness.triage.links import link_gb_s
 from harness.triage.terms import Term, TermKind, Unit
 
 SIZES = st.floats(0.001, 1e3)
@@ -22,38 +23,9 @@ def test_one_hop_of_5120_elements_is_10_kib() -> None:
 
 def test_gen4_x4_is_7_88_gb_s_and_carries_a_hop_in_1_3_us() -> None:
     """The wire time of a hop is a microsecond; its synchronization is what costs."""
-    link = terms.pcie_gb_s(4, 4)
+    link = link_gb_s(4, 4)
     assert round(link, 2) == 7.88
     assert round(terms.wire_us(terms.hop_bytes(5120), link), 1) == 1.3
-
-
-@pytest.mark.parametrize(
-    ("generation", "lanes", "expected"),
-    [
-        (1, 4, 1.0),
-        (2, 4, 2.0),
-        (3, 4, 3.94),
-        (4, 4, 7.88),
-        (5, 4, 15.75),
-        (1, 16, 4.0),
-        (2, 16, 8.0),
-        (4, 16, 31.5),
-        (5, 16, 63.0),
-    ],
-)
-def test_links_have_their_bandwidth_after_encoding(
-    generation: int, lanes: int, expected: float
-) -> None:
-    """GB/s of a link are lanes times the rate of its generation."""
-    assert terms.pcie_gb_s(generation, lanes) == pytest.approx(expected, rel=2e-3)
-
-
-def test_a_link_that_does_not_exist_is_refused() -> None:
-    """There is no generation 9, and no link without lanes."""
-    with pytest.raises(ValueError, match="no PCIe generation 9"):
-        terms.pcie_gb_s(9, 4)
-    with pytest.raises(ValueError, match="0 lanes"):
-        terms.pcie_gb_s(4, 0)
 
 
 def test_two_hops_a_layer_of_64_layers_are_about_a_mebibyte_and_a_third_of_a_percent() -> None:
