@@ -28,9 +28,6 @@ ROUGHNESS = 0.035
 """Standard deviation of ln(ratio) that no input explains: repeated pairs do not agree better."""
 
 
-LEAST_WIDENING = 1.0
-
-
 class Call(StrEnum):
     """What an interval says of a change; the word for one that contains no change."""
 
@@ -146,10 +143,10 @@ def misses(points: Sequence[Point], teachers: Sequence[Point]) -> list[Miss]:
 
 
 def widening(found: Sequence[Miss]) -> float:
-    """q: the 80 % quantile of |error| / σ, each source with one vote.
+    """q: the 80 % quantile of |error| / σ, each source with one vote; 1.28 of none.
 
-    Never below one: the terms were chosen with these points in sight, so that they miss these
-    by less than those that are yet to come. 1.28, what a normal distribution has, of none.
+    1.28 is what a normal distribution has. The misses of a source are those that it has when it
+    is left out itself; its fits did see the source that an interval is for.
     """
     if not found:
         return Z80
@@ -161,8 +158,8 @@ def widening(found: Sequence[Miss]) -> float:
     for scaled, vote in votes:
         gathered += vote
         if gathered >= wanted:
-            return max(LEAST_WIDENING, scaled)
-    return max(LEAST_WIDENING, votes[-1][0])
+            return scaled
+    return votes[-1][0]
 
 
 @lru_cache(maxsize=1)

@@ -90,11 +90,11 @@ def test_each_source_has_one_vote_and_one_vote_is_for_the_unseen() -> None:
     assert widening(many + few) == pytest.approx(2.0)
 
 
-def test_widths_have_a_floor_and_a_default() -> None:
-    """Points in sight of which the terms were chosen do not make intervals narrower than σ."""
-    small = [Miss(point=point("s"), predicted=0.0, sigma=1.0, measured=0.0)]
-    assert widening(small) == 1.0
+def test_without_any_miss_an_interval_is_a_normal_distribution_s() -> None:
+    """1.28 standard deviations to either end; one source alone gives its largest miss."""
     assert widening([]) == pytest.approx(1.2816, abs=1e-4)
+    alone = [Miss(point=point("s"), predicted=0.0, sigma=0.1, measured=math.log1p(0.3))]
+    assert widening(alone) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize(
