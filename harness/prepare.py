@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import uuid
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from harness.cli import version
 from harness.engines import ENGINES, engine
 from harness.engines.base import Binaries, Engine, Survey
 from harness.errors import EngineNotFoundError, UsageError
-from harness.matrix import Matrix, find, shipped
+from harness.matrix import Matrix, find
 from harness.record import EngineFacts, Limits, Manifest, Pinned
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ def prepare(args: argparse.Namespace) -> Ready:
         on_device=matrix.on_device,
         owns=matrix.owns,
         strict=args.strict,
+        prediction=prediction(args.predict),
         redact=not args.no_redact,
         mark=f"hetero-test-{uuid.uuid4().hex}",
     )
@@ -110,7 +112,7 @@ def _find(family: Engine, build_dir: Path) -> Binaries:
     try:
         return family.find(build_dir)
     except EngineNotFoundError as error:
-        others = [name for name in shipped() if name != family.name and _holds(name, build_dir)]
+        others = [name for name in ENGINES if name != family.name and _holds(name, build_dir)]
         if not others:
             raise
         raise EngineNotFoundError(
@@ -119,8 +121,6 @@ def _find(family: Engine, build_dir: Path) -> Binaries:
 
 
 def _holds(name: str, build_dir: Path) -> bool:
-    if name not in ENGINES:
-        return False
     try:
         engine(name).find(build_dir)
     except (EngineNotFoundError, ImportError):
@@ -191,6 +191,30 @@ def _setting(given: int | None, name: str, default: int) -> int:
     if not (text.isascii() and text.isdigit()):
         raise UsageError(f"${PROBE_ENV}{name}: {text!r} is not a whole number")
     return int(text)
+
+
+def prediction(path: Path | None) -> str | None:
+    """The text of a prediction that is to stand beside the run.
+
+    Raises:
+        UsageError: it cannot be read, or is not what ``triage --json`` prints.
+    """
+    if path is None:
+        return None
+    from harness.triage.answer_json import SCHEMA
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        data = json.loads(text)
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "it is not a JSON text"
+        raise UsageError(f"--predict {path}: cannot be read: {reason}") from error
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        raise UsageError(
+            f"--predict {path}: it does not hold {SCHEMA}",
+            hint="make one with hetero-test triage … --json",
+        )
+    return text
 
 
 def _warmup(args: argparse.Namespace) -> int:

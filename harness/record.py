@@ -137,6 +137,7 @@ class Manifest:
         on_device: the matrix's environment for running the baseline on one device alone;
             ``{device}`` stands for the device.
         owns: flags that the matrix owns.
+        prediction: JSON text of ``hetero-test triage --json`` to stand beside the run.
         mark: put into the environment of every process, by which leftovers are found.
         secrets: texts to replace before publishing, as (text, placeholder); see
             :mod:`harness.redact`. Never written into a file meant for pasting.
@@ -160,6 +161,7 @@ class Manifest:
     on_device: tuple[tuple[str, str], ...] = ()
     owns: tuple[str, ...] = ()
     strict: bool = False
+    prediction: str | None = None
     redact: bool = True
     mark: str = ""
     secrets: tuple[tuple[str, str], ...] = ()

@@ -36,6 +36,7 @@ def begin_or_resume(store: Store, manifest: Manifest, *, resume: bool) -> Record
         record.manifest,
         limits=manifest.limits,
         strict=manifest.strict,
+        prediction=manifest.prediction or record.manifest.prediction,
         redact=manifest.redact,
         secrets=tuple(dict.fromkeys((*record.manifest.secrets, *manifest.secrets))),
     )

@@ -130,6 +130,12 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
     )
     out.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit file as well")
     out.add_argument(
+        "--predict",
+        type=Path,
+        metavar="FILE",
+        help="what hetero-test triage --json predicted, to stand beside what is measured",
+    )
+    out.add_argument(
         "--no-redact", action="store_true", help="keep names, paths and addresses in the report"
     )
     out.add_argument("--quiet", action="store_true", help="no progress on stderr")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from . import blocks, facts, sections, tables, times
 from .advice import advice
+from .predicted import predicted
 from .splits import splits
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ def parts(view: View, detail: Detail, cuts: Cuts) -> dict[str, object]:
         "clusters": _clusters(view, detail, cuts),
         "splits": splits(view, detail, cuts),
         "times": _times(view, detail, cuts),
+        "predicted": predicted(view, detail, cuts),
         "verdicts": sections.open_verdicts(view, detail, cuts),
         "troubles": sections.troubles(view, detail, cuts),
         "not_run": sections.not_run(view, detail, cuts),

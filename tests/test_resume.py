@@ -347,7 +347,7 @@ def test_a_disk_that_fills_between_two_writes_is_told(
     real = os.fsync
 
     def full(handle: int) -> None:
-        if next(calls) == 12:
+        if next(calls) == 5:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         real(handle)
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from tabulate import tabulate
 from harness.engines.base import Asked, Survey
 from harness.engines.strata import Strata
 from harness.probe import generated
+from tests.bench.peak import peak_mib
 from tests.scripted import MODEL_FLAGS, script, write_build
 
 ROOT = Path(__file__).parent.parent.parent
@@ -120,12 +120,10 @@ def log(folder: Path, *, size_bytes: int = 2**30) -> list[Row]:
     (folder / "stdout").write_bytes(b"prompt  : 1 2\noutput  : 5 6 7\n")
     wc = seconds(["wc", "-l", str(path)], count=3)
     code = (
-        "import time, resource, sys\nfrom pathlib import Path\n"
-        "from tests.bench.__main__ import read_log\n"
-        "idle = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "import time, sys\nfrom pathlib import Path\nfrom tests.bench.peak import peak_mib\n"
+        "idle = peak_mib()\nfrom tests.bench.__main__ import read_log\n"
         "begun = time.perf_counter()\nread_log(Path(sys.argv[1]))\n"
-        "print(time.perf_counter() - begun,"
-        " (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - idle) / 1024)\n"
+        "print(time.perf_counter() - begun, peak_mib() - idle)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code, str(folder)],
@@ -173,11 +171,11 @@ def gguf(folder: Path) -> list[Row]:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_mib()
     begun = time.perf_counter()
     read_model_file(path)
     took = time.perf_counter() - begun
-    memory = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    memory = peak_mib() - before
     read = seconds(["wc", "-c", str(path)], count=3)
     return [
         (
