@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 LONGEST_CYCLE = 3
 TAIL_IDS = 16
-"""A stream at least this long is degenerate by its tail alone."""
-CYCLES_OF_SHORT = 4
-"""A shorter one is degenerate if all of it is one cycle, gone through this many times."""
+"""The least tail that is looked at, of a stream that has as many ids."""
+LEAST_CYCLES = 4
+"""A shorter stream must have gone through its cycle this many times."""
 ID_LIMIT = 2**31
 """Ids are 32-bit numbers in every engine."""
 
@@ -59,13 +59,18 @@ class StateFinding:
 
 def state_of(outcome: Outcome, reading: Reading, probe: Probe) -> StateFinding:
     """The state of one run."""
-    return (
+    found = (
         _ended_badly(outcome, reading)
         or _said_bad(reading)
         or _no_stream(reading, probe)
         or _not_as_asked(reading, probe)
-        or _garbage(reading)
-        or _too_short(reading, probe)
+    )
+    if found is not None:
+        return found
+    assert reading.stream is not None  # or there would be a finding
+    return (
+        _garbage(reading.stream)
+        or _too_short(reading.stream, probe, ended=reading.end_of_sequence)
         or StateFinding(state=RunState.OK)
     )
 
@@ -73,15 +78,16 @@ def state_of(outcome: Outcome, reading: Reading, probe: Probe) -> StateFinding:
 def is_degenerate(stream: Sequence[int]) -> bool:
     """Whether the tail of a stream is one id, or one short cycle of ids.
 
-    The tail is the last half, and at least 16 ids. A stream that has fewer must be one cycle
-    as a whole, gone through four times: two or three equal ids in a row are ordinary text.
+    The tail is the last half, and at least 16 ids. Of a stream that has fewer it is the whole,
+    and the cycle must have been gone through four times: two or three equal ids in a row are
+    ordinary text.
     """
-    count = len(stream)
-    if count >= TAIL_IDS:
-        tail = stream[-max(TAIL_IDS, count // 2) :]
-        return any(_cycles(tail, period) for period in range(1, LONGEST_CYCLE + 1))
-    longest = min(LONGEST_CYCLE, count // CYCLES_OF_SHORT)
-    return any(_cycles(stream, period) for period in range(1, longest + 1))
+    tail = stream[-max(TAIL_IDS, len(stream) // 2) :]
+    return any(
+        _cycles(tail, period)
+        for period in range(1, LONGEST_CYCLE + 1)
+        if len(tail) >= LEAST_CYCLES * period
+    )
 
 
 def _cycles(ids: Sequence[int], period: int) -> bool:
@@ -221,9 +227,8 @@ def _echo_trouble(reading: Reading, probe: Probe) -> str:
     )
 
 
-def _garbage(reading: Reading) -> StateFinding | None:
+def _garbage(stream: Sequence[int]) -> StateFinding | None:
     """Runs whose stream got stuck: two that got stuck alike are equal and prove nothing."""
-    stream = reading.stream or ()
     if not is_degenerate(stream):
         return None
     cycle = " ".join(map(str, stream[-LONGEST_CYCLE:]))
@@ -231,10 +236,9 @@ def _garbage(reading: Reading) -> StateFinding | None:
     return StateFinding(state=RunState.DEGENERATE, reason=reason)
 
 
-def _too_short(reading: Reading, probe: Probe) -> StateFinding | None:
+def _too_short(stream: Sequence[int], probe: Probe, *, ended: bool) -> StateFinding | None:
     """Runs that stopped early without saying that they had come to an end."""
-    stream = reading.stream or ()
-    if len(stream) >= probe.max_new or reading.end_of_sequence:
+    if len(stream) >= probe.max_new or ended:
         return None
     reason = f"the stream has {_ids(stream)} of {probe.max_new}, and no end of sequence is reported"
     return StateFinding(state=RunState.TRUNCATED, reason=reason)
