@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from harness.errors import NothingToCompareError, UsageError
 from harness.groups import extra_ids
 from harness.located import suggestion
-from harness.model import Cell, PlannedVariant, Purpose
+from harness.model import Cell, PlannedVariant, Purpose, RunState
 from harness.recheck import Question, recheck_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.engines.base import Engine, Survey
     from harness.matrix import Matrix
@@ -91,10 +91,21 @@ def plan_variants(
     *,
     drafter: bool,
     experts: bool | None = None,
+    cannot_fit: Callable[[Variant], str | None] = lambda _: None,
     only: Sequence[str] = (),
     skip: Sequence[str] = (),
 ) -> tuple[PlannedVariant, ...]:
     """Which variants can run here, the baseline first; the others with the reason why not.
+
+    Args:
+        matrix: the variants come from.
+        variants: as expanded for this rig.
+        survey: of the rig.
+        drafter: whether the model flags bring one.
+        experts: whether the model is a mixture of experts, None where that is not known.
+        cannot_fit: why a placement cannot fit its devices, from sizes alone.
+        only: ids; if there are any, no others are run.
+        skip: ids that are not run.
 
     Raises:
         UsageError: ``only`` or ``skip`` names a variant that is not there.
@@ -113,6 +124,9 @@ def plan_variants(
     planned = [PlannedVariant(variant=matrix.baseline, planned=True)]
     for variant in variants:
         found = _can_run(variant, survey, drafter=drafter, experts=experts)
+        if found.planned and (why_not := cannot_fit(variant)) is not None:
+            why_not = f"{RunState.NO_MEMORY}: {why_not}"
+            found = PlannedVariant(variant=variant, planned=False, why_not=why_not)
         if found.planned and ((only and variant.id not in only) or variant.id in skip):
             why = "left out by --only" if only and variant.id not in only else "left out by --skip"
             found = PlannedVariant(variant=variant, planned=False, why_not=why)

@@ -201,6 +201,9 @@ class Engine(Protocol):
     def combine(self, flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:
         """The user's flags with a variant's; where the last one wins, one after the other."""
 
+    def cannot_fit(self, survey: Survey, flags: Sequence[str]) -> str | None:
+        """Why a placement cannot fit its devices, from sizes alone; None where it may."""
+
     def command(
         self, binaries: Binaries, flags: Sequence[str], probe: Probe, *, probe_file: Path
     ) -> tuple[str, ...]:

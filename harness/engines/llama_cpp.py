@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.engines import llama_flags, llama_reading, llama_survey
+from harness.engines import llama_fit, llama_flags, llama_reading, llama_survey
 from harness.engines.base import Binaries, Reading, Survey
 from harness.engines.llama_devices import buffer_type
 from harness.engines.llama_model_file import ModelFacts, model_facts
@@ -108,6 +108,10 @@ class LlamaCpp:
     def combine(self, flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:
         """The user's flags with a variant's placement in the stead of their own."""
         return llama_flags.combine(flags, variant_flags)
+
+    def cannot_fit(self, survey: Survey, flags: Sequence[str]) -> str | None:
+        """Why a placement cannot fit its devices, from sizes alone; None where it may."""
+        return llama_fit.cannot_fit(survey.devices, flags)
 
     def command(
         self,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
@@ -22,11 +24,13 @@ class ModelFacts:
         vocabulary: number of tokens.
         layers: number of blocks, heads that only draft included.
         experts: number of experts a layer; 0 for a dense model.
+        tensor_bytes: size by tensor; None for one part of several.
     """
 
     vocabulary: int | None
     layers: int | None
     experts: int | None
+    tensor_bytes: Mapping[str, int] | None = None
 
 
 def model_facts(path: str) -> ModelFacts:
@@ -55,6 +59,18 @@ def _facts(path: Path, _size: int, _mtime_ns: int) -> ModelFacts:
         vocabulary=counted or _number(header, f"{arch}.vocab_size"),
         layers=_number(header, f"{arch}.block_count"),
         experts=_number(header, f"{arch}.expert_count") or 0,
+        tensor_bytes=None if (_number(header, "split.count") or 1) > 1 else _sizes(header),
+    )
+
+
+def _sizes(header: GgufHeader) -> Mapping[str, int]:
+    """Each tensor reaches to the next one, but for a few bytes of alignment."""
+    by_place = sorted(header.tensors, key=lambda info: info.offset)
+    ends = [info.offset for info in by_place[1:]]
+    if by_place:
+        ends.append(header.file_bytes - header.data_offset)
+    return MappingProxyType(
+        {info.name: end - info.offset for info, end in zip(by_place, ends, strict=True)}
     )
 
 

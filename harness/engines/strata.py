@@ -92,6 +92,10 @@ class Strata:
         """One after the other: of a repeated flag the last one counts."""
         return (*flags, *variant_flags)
 
+    def cannot_fit(self, survey: Survey, flags: Sequence[str]) -> str | None:  # noqa: ARG002
+        """None: what does not fit on a card stays in memory, and the cache is made smaller."""
+        return None
+
     def command(
         self, binaries: Binaries, flags: Sequence[str], probe: Probe, *, probe_file: Path
     ) -> tuple[str, ...]:

@@ -153,3 +153,49 @@ def test_every_variant_needs_what_it_names() -> None:
                 assert variant.needs.devices == (">=", 2), variant.id
             elif "draft" in variant.id:
                 assert variant.needs != Needs(), variant.id
+
+
+@pytest.mark.parametrize(
+    ("flags", "why"),
+    [
+        (("-dev", "CUDA0", "-ngl", "999"), "1.87 MiB of weights, and CUDA0 has 1 MiB"),
+        (("-dev", "CUDA0", "-ngl", "all"), "1.87 MiB of weights, and CUDA0 has 1 MiB"),
+        (("-dev", "CUDA0", "-ngl", "5"), "1.87 MiB of weights, and CUDA0 has 1 MiB"),
+        (("-dev", "CUDA0", "-ngl", "4"), None),
+        (("-dev", "CUDA0,CUDA1", "-ngl", "999"), None),
+        (("-dev", "CUDA0", "-ngl", "999", "-ot", "exps=CPU"), None),
+        (("-dev", "CUDA0", "-ngl", "999", "-cmoe"), None),
+        (("-dev", "CUDA0"), None),
+        (("-ngl", "999"), None),
+        (("-dev", "none"), None),
+        (("-dev", "CUDA7", "-ngl", "999"), None),
+    ],
+)
+def test_what_cannot_fit(flags: tuple[str, ...], why: str | None, models: dict[str, Path]) -> None:
+    """Only what is certain is said: all weights on named devices that are too small for them."""
+    small = tuple(
+        Device(id=f"CUDA{n}", name="tiny", kind="CUDA tiny", memory_bytes=2**20) for n in range(2)
+    )
+    survey = Survey(devices=small, device_count=2, how="", known_flags=None)
+    given = ("-m", str(models["moe-q4_0"]), *flags)
+    assert LlamaCpp().cannot_fit(survey, given) == why
+
+
+def test_what_cannot_fit_is_not_launched(models: dict[str, Path]) -> None:
+    """The plan leaves out what cannot fit, and says NO_MEMORY with the numbers."""
+    engine, matrix = LlamaCpp(), find("llama_cpp")
+    small = (Device(id="CUDA0", name="tiny", kind="CUDA tiny", memory_bytes=2**20), CUDA[1])
+    survey = Survey(devices=small, device_count=2, how="", known_flags=None)
+    flags = ("-m", str(models["moe-q4_0"]))
+    planned = plan_variants(
+        matrix,
+        expand(matrix, survey, engine, flags),
+        survey,
+        drafter=False,
+        cannot_fit=lambda v: engine.cannot_fit(survey, engine.combine(flags, v.flags)),
+    )
+    found = {entry.variant.id: entry for entry in planned}
+    assert found["alone-CUDA0"].why_not == ("NO_MEMORY: 1.87 MiB of weights, and CUDA0 has 1 MiB")
+    assert not found["alone-CUDA0"].planned
+    assert found["alone-CUDA1"].planned
+    assert found["split"].planned
