@@ -65,6 +65,7 @@ def prepare(args: argparse.Namespace) -> Ready:
         survey,
         drafter=family.has_drafter(flags),
         experts=family.has_experts(flags),
+        cannot_fit=lambda v: family.cannot_fit(survey, family.combine(flags, v.flags)),
         only=args.only,
         skip=args.skip,
     )
