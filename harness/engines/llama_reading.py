@@ -40,7 +40,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
     reply = llama_reply.load(asked.folder)
     devices = asked.survey.devices
     main = log.main
-    drafts = bool(log.drafting) or bool(reply.timings.get("draft_n"))
+    drafts = bool(log.drafts.offered or reply.timings.get("draft_n"))
     return Reading(
         stream=reply.tokens,
         stream_trouble=reply.trouble,
@@ -55,7 +55,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         residency=llama_residency.residency(log, devices),
         context=_context(log, asked.survey, drafts=drafts),
         sightings=llama_residency.sightings(log, devices),
-        speculation=_speculation(log, reply) if drafts or log.draft is not None else None,
+        speculation=_speculation(log, reply) if log.drafting or log.draft else None,
         timings=_timings(log, reply),
         chances=_chances(reply, drafts=drafts),
         version=log.build,

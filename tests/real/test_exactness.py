@@ -73,6 +73,19 @@ def test_drafter_on_the_other_device(
         assert run["speculation"]["rounds"] > 0
 
 
+def test_draft_model_that_nothing_drafts_with(
+    build: Path, rpc: tuple[Rpc, Rpc], models: dict[str, Path], tmp_path: Path
+) -> None:
+    """A draft model without --spec-type holds memory and drafts nothing: not proven, and said."""
+    given = flags(models, rpc, "dense-f32", "-md", str(models["draft-f32"]))
+    told = play(build, tmp_path, given, *LIKE, "--only", "draft-other", "--strict")
+    assert told.code == 4
+    assert told.effects()["draft-other"] == "CONTRADICTED"
+    assert "nothing drafted" in told.report
+    assert any("--spec-type is missing" in text for text in told.json["warnings"])
+    assert told.texts() == IDENTICAL  # nothing was drafted, so these are real
+
+
 REPACKED = prompt(25, first=198, step=53)
 """A prompt whose fourth token hangs on whether the AVX2 build repacks its weights."""
 
