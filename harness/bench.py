@@ -48,22 +48,22 @@ class Bench:
         self.groups = groups(record, probe)
         self.planned = tuple(e.variant.id for e in record.manifest.variants if e.planned)
         known = {entry.variant.id for entry in record.manifest.variants}
-        self._runs: dict[str, dict[int, Run]] = {}
+        self._runs: dict[str, list[Run]] = {}
         for run in sorted(record.runs, key=lambda run: (run.order, run.repeat)):
             # Runs under a variant's own id are those of the rounds, whatever else is stored.
             if run.probe == probe and (run.variant in known) == (run.purpose is Purpose.ROUND):
-                self._runs.setdefault(run.variant, {}).setdefault(run.repeat, run)
+                self._runs.setdefault(run.variant, []).append(run)
         self.extra = tuple(name for name in self._runs if name not in known)
 
     # ---- finding ------------------------------------------------------------------------
 
     def of(self, name: str) -> tuple[Run, ...]:
         """The runs under one id, by repeat."""
-        return tuple(run for _, run in sorted(self._runs.get(name, {}).items()))
+        return tuple(sorted(self._runs.get(name, ()), key=lambda run: run.repeat))
 
     def run(self, name: str, repeat: int) -> Run | None:
         """One run, or None without a record of it."""
-        return self._runs.get(name, {}).get(repeat)
+        return next((run for run in self._runs.get(name, ()) if run.repeat == repeat), None)
 
     def group_of(self, run: Run) -> Group | None:
         """The group in which a run is, or would be if it were usable."""
@@ -74,7 +74,7 @@ class Bench:
         return tuple(
             run
             for runs in self._runs.values()
-            for run in runs.values()
+            for run in runs
             if run.purpose is Purpose.SHARED and run.of == self.base and comparable(run)
         )
 

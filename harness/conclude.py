@@ -10,6 +10,7 @@ from harness.groups import NEVER_STARTED, baseline_id
 from harness.headline import headline, sentence, unfinished, words
 from harness.judge import verdicts
 from harness.model import Conclusion, Effect, Judgment, Kind, Result
+from harness.near_tie import explained
 from harness.record import Ending
 from harness.standing import MOVED, effects_of, summaries_of, variant_of
 from harness.streams import clusters
@@ -26,7 +27,7 @@ def judge(record: Record) -> Judgment:
     # In what order runs were stored decides nothing.
     runs = tuple(sorted(record.runs, key=lambda run: (run.order, run.key)))
     record = replace(record, runs=runs)
-    found = verdicts(record)
+    found = explained(record, verdicts(record))
     effects = effects_of(record)
     conclusion, reason = _conclusion(record, found, effects)
     summaries = summaries_of(record, found, effects)
@@ -81,9 +82,9 @@ def _noisy_baseline(record: Record, fails: Sequence[Verdict]) -> str | None:
 
 
 def _telling(record: Record, left: Sequence[Verdict]) -> Verdict:
-    """The open verdict that explains the rest: the baseline's first."""
+    """The open verdict that explains the rest: the baseline's, else an anchor's."""
     base = baseline_id(record.manifest)
-    return next((v for v in left if v.variant == base), left[0])
+    return min(left, key=lambda v: (v.variant != base, v.kind is not Kind.ANCHOR))
 
 
 def _about(verdict: Verdict) -> str:

@@ -35,6 +35,8 @@ def _repeat(bench: Bench, name: str) -> Verdict:
         return unequal
     if _all_strayed(bench, runs):
         return say(Result.SKIPPED, "the forced residency was not reached")
+    if len({run.repeat for run in runs}) < len(runs):
+        return say(Result.INCONCLUSIVE, "a repeat is recorded more than once")
     if asked == 1:
         return say(Result.SKIPPED, "one repeat was asked for, so nothing was repeated")
     if (why := _no_repeats(usable)) is not None:

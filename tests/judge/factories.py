@@ -15,6 +15,7 @@ import random
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from harness.conclude import judge
@@ -55,6 +56,7 @@ WORD = re.compile(
 )
 
 
+@lru_cache(maxsize=4096)
 def stream(name: str, length: int = LENGTH) -> tuple[int, ...]:
     """The stream of a name: ``A`` is 60 ids, ``A17`` has another one at index 17."""
     letters = name.rstrip("0123456789")

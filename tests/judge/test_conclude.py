@@ -109,11 +109,21 @@ def test_a_dead_baseline_is_no_pass() -> None:
 
 def test_the_open_verdict_on_the_baseline_explains_the_rest() -> None:
     """Of several reasons the baseline's is told, since the others follow from it."""
-    made = record("0: A !CRASHED", "1: A !CRASHED")
-    renamed = replace(made.manifest, variants=made.manifest.variants)
+    backwards = (planned("1"), planned("0"))
 
-    assert "variant 0" in why(replace(made, manifest=renamed))
+    assert "variant 0" in why(record("0: A !CRASHED", "1: A !CRASHED"))
+    assert "variant 1" in why(record("0: A !CRASHED", "1: A !CRASHED", variants=backwards))
     assert "variant 1" in why(record("0: A A", "1: A !CRASHED"))
+
+
+def test_an_open_anchor_explains_what_it_does_not_cover() -> None:
+    """That the forced size was not reached, with the numbers, comes before what follows of it."""
+    made = record("0: A A", "1: B@5011 B@5011", "2: !CRASHED A", "1f: A@1900 -")
+
+    assert why(made) == (
+        "anchor 1s: 4400 slots on GTX 1080 Ti was forced, but the engine opened "
+        "1900 slots on GTX 1080 Ti, and there is no pair with one shared size"
+    )
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.conclude import judge
@@ -15,6 +17,7 @@ from tests.judge.factories import (
     only,
     record,
     results,
+    run,
     two_prompts,
 )
 
@@ -147,6 +150,24 @@ def test_one_repeat_is_skipped(word: str) -> None:
 
     assert verdict.result is Result.SKIPPED
     assert verdict.reason == "one repeat was asked for, so nothing was repeated"
+
+
+@pytest.mark.parametrize("word", ["A", "!CRASHED", "C@5011"])
+def test_two_records_of_one_repeat_are_inconclusive(word: str) -> None:
+    """Evidence that was overwritten or mixed with older runs is none (D25, D30)."""
+    made = record("0: A", "1: A")
+    made = replace(made, runs=(*made.runs, run("1", 1, word, order=9)))
+
+    assert results(judge(made), REPEAT, "1") == ["INCONCLUSIVE"]
+    assert only(judge(made), REPEAT, "1").reason == "a repeat is recorded more than once"
+
+
+def test_two_records_of_one_repeat_that_differ_are_a_fail() -> None:
+    """Any difference between usable runs of one command counts."""
+    made = record("0: A A", "1: A A")
+    made = replace(made, runs=(*made.runs, run("1", 1, "A9", order=9)))
+
+    assert results(judge(made), REPEAT, "1") == ["FAIL"]
 
 
 @pytest.mark.parametrize("ids", [None, ()])
