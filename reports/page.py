@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from . import blocks, facts, sections, tables, times
 from .advice import advice
+from .memory import memory
 from .predicted import predicted
 from .splits import splits
 
@@ -36,6 +37,7 @@ def parts(view: View, detail: Detail, cuts: Cuts) -> dict[str, object]:
         "clusters": _clusters(view, detail, cuts),
         "splits": splits(view, detail, cuts),
         "times": _times(view, detail, cuts),
+        "memory": memory(view, detail, cuts),
         "predicted": predicted(view, detail, cuts),
         "verdicts": sections.open_verdicts(view, detail, cuts),
         "troubles": sections.troubles(view, detail, cuts),

@@ -9,7 +9,7 @@ from harness.model import Result
 from .blocks import Block
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from harness.model import Verdict
 
@@ -43,7 +43,17 @@ def _remarks(view: View, verdict: Verdict, detail: Detail) -> tuple[str, ...]:
     told = [f"known cause: {verdict.cause}"] if verdict.cause else []
     if verdict.explanation is not None and verdict.explanation.text:
         told.append(verdict.explanation.text)
+        told += _candidates("reference", verdict.explanation.reference_top)
+        told += _candidates("judged run", verdict.explanation.this_top)
     return tuple(view.say(text, detail.quote) for text in told)
+
+
+def _candidates(side: str, top: Sequence[tuple[int, float]]) -> list[str]:
+    """The best candidates of one side at the difference, with their log-probabilities."""
+    if not top:
+        return []
+    told = ", ".join(f"{token} at {logprob:.8g}" for token, logprob in top)
+    return [f"best of the {side}: {told}"]
 
 
 def _split_title(view: View, verdict: Verdict) -> str:
