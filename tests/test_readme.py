@@ -97,6 +97,20 @@ def test_the_gate_calls_the_test_command_of_the_readme() -> None:
     assert extracted.stdout.strip() == command
 
 
+def test_the_evaluation_in_the_readme_is_the_real_one() -> None:
+    """The table stands beside the command that prints it, and is what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", "harness.triage.evaluate"],
+        env={"PATH": "", "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = re.search(r"<!-- evaluation -->\n(.*?)\n\n", README, re.DOTALL)
+    assert found is not None
+    assert found.group(1) in done.stdout
+
+
 def test_the_demo_does_what_the_readme_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
