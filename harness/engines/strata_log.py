@@ -216,6 +216,8 @@ class Log:
     def _enter(self, row: Row, entry: Entry) -> None:
         entries = self.entries.setdefault(row.name, [])
         self.counts[row.name] = self.counts.get(row.name, 0) + 1
+        if row.printed and row.every and entries:
+            return  # one dump is enough to tell that there are two, and each may be long
         if not row.every:
             entries.clear()
         if len(entries) == _MOST_ENTRIES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,21 @@ def test_far_more_ids_than_asked_are_not_kept(tmp_path: Path, count: int) -> Non
     assert reading.stream is None
     assert "ids" in (reading.stream_trouble or "")
     assert reading.timings.decode_tok_s == 7.23
+
+
+def test_many_long_dumps_take_no_more_memory_than_one(tmp_path: Path) -> None:
+    """A second dump is counted, not kept."""
+    dumps = "output  : 1" + " 1234567" * 100_000
+    read(tmp_path, dump(*[dumps] * 40), max_new=100_000)
+    tracemalloc.start()
+    try:
+        reading = reread(tmp_path, max_new=100_000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert "40 output dumps" in (reading.stream_trouble or "")
+    assert peak < 24 * 2**20
 
 
 def test_a_long_stream_is_whole(tmp_path: Path) -> None:
