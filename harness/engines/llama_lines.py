@@ -32,13 +32,14 @@ def lines_of(stream: IO[bytes]) -> Iterator[list[bytes]]:
         *whole, carry = text.split(b"\n")
         carry = carry[:_LINE_BYTES]
         if b"\x1b" in text or b"\0" in text:
-            whole = [_clean(line) for line in whole]
+            whole = [_clean(line) if b"\x1b" in line or b"\0" in line else line for line in whole]
         yield whole
     if carry:
         yield [_clean(carry)]
 
 
 def _clean(line: bytes) -> bytes:
+    """A line without NULs and control sequences."""
     # Between two digits a mark stays, so that no number comes out that the log does not hold.
     line = _INSIDE_NUMBER.sub(b"\x1a", line[:_LINE_BYTES])
     return patterns.ANSI.sub(b"", line.replace(b"\0", b""))

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 HOST: Final = "127.0.0.1"
 _POLL_S: Final = 0.01
 _SLOWEST_POLL_S: Final = 0.2
+_CHILDREN_AFTER_S: Final = 0.05
+"""The wait between two looks from which on descendants are looked at as well."""
 _CONNECT_S: Final = 10.0
 _MOST_BYTES: Final = 256 * 2**20
 _HTTP_OK: Final = 200
@@ -71,8 +73,11 @@ class Completion:
         """
         http = require_client()
         timeout = http.Timeout(_CONNECT_S, read=None)
-        # Neither proxies nor credentials of the environment are meant for this server.
-        with http.Client(timeout=timeout, trust_env=False, follow_redirects=False) as client:
+        # Neither proxies nor credentials of the environment are meant for this server. Nothing is
+        # encrypted on the way to it, and loading certificates takes longer than a short run.
+        with http.Client(
+            timeout=timeout, trust_env=False, follow_redirects=False, verify=False
+        ) as client:
             port = self._ready(alive, client, http)
             body = llama_reply.request(self.probe.ids, self.probe.max_new)
             try:
@@ -90,7 +95,8 @@ class Completion:
         wait_s = _POLL_S
         while not alive.stop_requested.wait(wait_s):
             wait_s = min(wait_s * 1.2, _SLOWEST_POLL_S)
-            port = listening_port(alive.pid)
+            # A wrapper's child may be the server; looking for it takes a look at all processes.
+            port = listening_port(alive.pid, children=wait_s > _CHILDREN_AFTER_S)
             if port is None:
                 continue
             with suppress(http.HTTPError):
@@ -115,11 +121,16 @@ class Completion:
         return bytes(content)
 
 
-def listening_port(pid: int) -> int | None:
-    """The port on which a process, or one that it started, listens; None while there is none."""
+def listening_port(pid: int, *, children: bool = True) -> int | None:
+    """The port on which a process listens; None while there is none.
+
+    Args:
+        pid: of the process.
+        children: whether processes that it started count as well.
+    """
     with suppress(psutil.Error):
         process = psutil.Process(pid)
-        for each in (process, *process.children(recursive=True)):
+        for each in (process, *(process.children(recursive=True) if children else ())):
             with suppress(psutil.Error):
                 for connection in each.net_connections("tcp"):
                     if connection.status == psutil.CONN_LISTEN:

@@ -105,6 +105,14 @@ def test_environment_is_no_part_of_it(
     assert hold(build, tmp_path / "run", "good")[1].state is RunState.OK
 
 
+def test_wrapper(build: Path, tmp_path: Path) -> None:
+    """A build whose llama-server is a script that starts the real one is talked to as well."""
+    (build / "llama-server").rename(build / "real-server")
+    (build / "llama-server").write_text(f'#!/bin/sh\n"{build}/real-server" "$@"\n')
+    (build / "llama-server").chmod(0o755)
+    assert hold(build, tmp_path / "run", "good")[1].state is RunState.OK
+
+
 def test_only_its_own_socket_counts() -> None:
     """The port is one on which that very process listens: no other server can answer for it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
