@@ -69,7 +69,7 @@ def sentence(
         ]
     if silent := [s.id for s in summaries if s.effect is Effect.UNOBSERVABLE]:
         names = ("variant " if len(silent) == 1 else "variants ") + ", ".join(silent)
-        parts.append(f"no line of the log tells whether {names} moved")
+        parts.append(f"not everything that {names} changed leaves a trace in the log")
     return "; ".join(parts)
 
 

@@ -95,8 +95,18 @@ def effect_text(view: View, name: str) -> str:
     )
     shown = view.say(", ".join(said), 80)
     if effect is Effect.UNOBSERVABLE:
-        shown = "leaves no trace"
+        shown = _untraced(view, name)
     return f"{effect}: {shown}" if shown else str(effect)
+
+
+def _untraced(view: View, name: str) -> str:
+    """Which part of a placement no line tells of, and which parts are proven all the same."""
+    parts = [part for run in view.ran.get(name, ()) for part in run.effect_parts]
+    silent = dict.fromkeys(p.part for p in parts if p.effect is Effect.UNOBSERVABLE)
+    proven = dict.fromkeys(f"{p.part} {p.seen}" for p in parts if p.effect is Effect.PROVEN)
+    if not proven:
+        return "leaves no trace"
+    return view.say(f"{', '.join(silent)} leaves no trace ({', '.join(proven)} proven)", 120)
 
 
 def verdict_text(view: View, name: str) -> str:
