@@ -1,1 +1,1 @@
-"""hetero-test: is a model split over unequal accelerators exact, and what did it buy?"""
+"""hetero-test: whether a model split over unequal accelerators is exact, and what it buys."""

@@ -1,1 +1,1 @@
-"""The arithmetic before anything is built: should this split be built at all?"""
+"""The arithmetic before anything is built: whether a split should be built at all."""

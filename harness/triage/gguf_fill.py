@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.triage.gguf_types import TensorSize
+from harness.triage.gguf_types import TensorSize, constants
 from harness.triage.modelfacts import LayerFacts, LayerKind
 
 if TYPE_CHECKING:
@@ -184,25 +184,17 @@ def _vocab(metadata: Metadata) -> int:
 
 def _file_type(metadata: Metadata) -> str | None:
     """The type of most weights, by ``general.file_type``; None where it does not say."""
-    from gguf.constants import (
-        GGML_QUANT_SIZES,
-        LlamaFileType,
-    )
-
+    tables = constants()
     number = metadata.fields.get("general.file_type")
-    if not isinstance(number, int) or number not in set(LlamaFileType):
+    if not isinstance(number, int) or number not in set(tables.LlamaFileType):
         return None
-    mixture = LlamaFileType(number).name.removeprefix("MOSTLY_").removeprefix("ALL_")
+    mixture = tables.LlamaFileType(number).name.removeprefix("MOSTLY_").removeprefix("ALL_")
     mixture = FILE_TYPE_STAND_INS.get(mixture, mixture)
-    names = sorted((kind.name for kind in GGML_QUANT_SIZES), key=len, reverse=True)
+    names = sorted((kind.name for kind in tables.GGML_QUANT_SIZES), key=len, reverse=True)
     return next((name for name in names if mixture.startswith(name)), None)
 
 
 def _size(quantization: str, elements: int) -> int:
-    from gguf.constants import (
-        GGML_QUANT_SIZES,
-        GGMLQuantizationType,
-    )
-
-    block, size = GGML_QUANT_SIZES[GGMLQuantizationType[quantization]]
-    return -(-elements // block) * size
+    tables = constants()
+    block, size = tables.GGML_QUANT_SIZES[tables.GGMLQuantizationType[quantization]]
+    return int(-(-elements // block) * size)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from harness.errors import UsageError
 from harness.triage.gguf_header import GgufError
 
 if TYPE_CHECKING:
@@ -34,6 +35,22 @@ FORK_TYPES: Mapping[int, str] = {
 """Names of ik_llama.cpp's own types (its ``ggml.h``). Their sizes are read off the file."""
 
 
+def constants() -> Any:
+    """The tables of the library ``gguf``: sizes of types, and names of mixtures.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    try:
+        import gguf.constants
+    except ImportError as error:
+        raise UsageError(
+            "reading a GGUF file needs the package gguf",
+            hint="pip install 'hetero-test[llama]', or give --model-facts FILE.toml",
+        ) from error
+    return gguf.constants
+
+
 @dataclass(frozen=True, slots=True)
 class TensorSize:
     """One tensor: its bytes and the name of its type."""
@@ -51,9 +68,8 @@ def tensor_sizes(header: GgufHeader) -> dict[str, TensorSize]:
     Raises:
         GgufError: tensors lie beyond the end of the file, or overlap.
     """
-    from gguf.constants import GGML_QUANT_SIZES
-
-    known = {int(kind): (kind.name, *size) for kind, size in GGML_QUANT_SIZES.items()}
+    sizes_of_types = constants().GGML_QUANT_SIZES
+    known = {int(kind): (kind.name, *size) for kind, size in sizes_of_types.items()}
     room = max(0, header.file_bytes - header.data_offset)
     by_place = sorted(header.tensors, key=lambda info: info.offset)
     sizes = {}

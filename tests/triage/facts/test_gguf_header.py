@@ -380,3 +380,14 @@ def test_any_metadata_is_read_or_refused(
     plain: dict[str, Any] = {**PLAIN, "split.count": 3} if split else {**PLAIN}
     model = Model(arch, {**KEYS, **keys}, TENSORS, {**plain, "general.file_type": 7})
     reads_or_refuses(write(tmp_path / "m.gguf", model))
+
+
+def test_without_the_library_the_message_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A missing extra is a message with the command that installs it, not a traceback."""
+    path = write(tmp_path / "m.gguf", Model("llama", KEYS, TENSORS, {}))
+    monkeypatch.setitem(sys.modules, "gguf.constants", None)
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(UsageError, match=r"hetero-test\[llama\]"):
+        read_model_file(path)
