@@ -1,0 +1,65 @@
+"""``python -m tests.real.bench``: what the harness adds to the real engine's own time.
+
+Runs the shipped matrix on two RPC devices, with streams of a length that is worth comparing,
+and prints the whole time, the engine's share of it, and the harness's.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from tabulate import tabulate
+
+from harness.engines import llama_rpc
+from harness.tiny_models import write_models
+from tests.real import rig
+from tests.real.matrix import play
+
+MAX_NEW = 900
+AIM = 0.10
+
+
+def main() -> None:
+    """Run and print."""
+    os.environ["GGML_NO_BACKTRACE"] = "1"
+    lib = rig.engine_lib()
+    variant = rig.cpu_variants()[0]
+    build = rig.build_folder(lib, lib.parent / "builds" / variant, variant)
+    with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
+        folder = Path(scratch)
+        models = write_models(folder / "models", ("dense-f32",))
+        ports = [llama_rpc.free_port(), llama_rpc.free_port()]
+        for number, port in enumerate(ports):
+            log = folder / f"rpc{number}"
+            stack.enter_context(llama_rpc.serving(build / llama_rpc.BINARY, port, log=log))
+        addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
+        begun = time.perf_counter()
+        told = play(
+            build,
+            folder,
+            ["-m", str(models["dense-f32"]), "--rpc", addresses, "-dev", "none"],
+            *("--device-kind", "RPC0=CPU", "--device-kind", "RPC1=CPU"),
+            max_new=MAX_NEW,
+        )
+        whole = time.perf_counter() - begun
+        found = told.json
+    runs = found["runs"]
+    engine = sum(run["elapsed_s"] for run in runs)
+    share = (whole - engine) / whole
+    rows = [
+        ("conclusion", found["conclusion"], "PASS"),
+        ("runs, tokens each", f"{len(runs)}, {MAX_NEW}", ""),
+        ("whole matrix", f"{whole:.1f} s", "under 120 s"),
+        ("the engine's processes", f"{engine:.1f} s", ""),
+        ("the harness's share", f"{share:.1%}", f"under {AIM:.0%}"),
+        ("load of the machine after", f"{os.getloadavg()[0]:.1f} on {os.cpu_count()} cores", ""),
+    ]
+    print(tabulate(rows, headers=("what", "measured", "aim"), disable_numparse=True))
+
+
+if __name__ == "__main__":
+    main()
