@@ -7,8 +7,7 @@
     │   └── MatrixError             2  a matrix, rig or model-facts file is wrong
     ├── NothingToCompareError       3  known before any launch: something is missing
     │   └── EngineNotFoundError     3  no engine binary where one was named
-    ├── StoreError                  5  the run directory cannot be read or written
-    └── InterruptedByUserError    130  Ctrl-C, or a termination signal
+    └── StoreError                  5  the run directory cannot be read or written
 
 A verdict is no error: PASS, FAIL and INCONCLUSIVE have exit codes of their own in
 :class:`ExitCode`. Only :func:`harness.cli.main` catches the base class; anything else
@@ -83,9 +82,3 @@ class EngineNotFoundError(NothingToCompareError):
 
 class StoreError(HeteroTestError):
     """The run directory cannot be used, or what it holds cannot be read."""
-
-
-class InterruptedByUserError(HeteroTestError):
-    """The user, or the system, asked the program to stop."""
-
-    exit_code = ExitCode.INTERRUPTED

@@ -183,7 +183,7 @@ def carry_out(args: argparse.Namespace, ready: Ready) -> tuple[Record, Judgment]
     ):
         record = begin_or_resume(store, ready.manifest, resume=args.resume)
         manifest = record.manifest
-        for left in sweep(manifest.mark):
+        for left in sweep(manifest.mark, recorded=store.last_started()):
             console.say(f"ended what an interrupted run had left: {left}")
         console.say(
             f"{launches(manifest)} launches in {out}, and extra ones where the logs ask for them"

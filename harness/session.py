@@ -124,7 +124,7 @@ class Session:
             mark=f"{self.mark}/{cell.variant}/{cell.probe}-{cell.repeat}",
             dialogue=self.engine.dialogue(argv, probe, folder),
         )
-        outcome = launch(request, interrupt=self.interrupt)
+        outcome = launch(request, interrupt=self.interrupt, on_start=self.store.note_start)
         self.store.save_outcome(folder, dumps(outcome.to_json()))
         reading = self._read(folder, cell, probe)
         return outcome, run_of(record, cell, probe, outcome, reading)

@@ -6,7 +6,9 @@
     OUT/probes/NAME.txt                    ids, blank-separated
     OUT/runs/V0/default-1/{stdout,stderr,outcome.json,run.json}
     OUT/warmup/…, OUT/rechecks/…           likewise
-    OUT/run.json, OUT/report.md            the whole, rewritten after every run
+    OUT/running.json                       pid and start of the last engine
+    OUT/run.json                           the whole, rewritten after every run
+    OUT/report.md                          likewise, as time allows
 
 Every file is written beside its place and renamed into it, so a reader, and a resumed run,
 finds either the old or the new one. Nothing is found by listing folders: ``run.json`` names
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 
     from harness.model import Cell, Judgment
 
+RUNNING = "running.json"
+"""Who was started last; see :meth:`Store.note_start`."""
 RUN_SCHEMA = "hetero-test/stored-run/1"
 LISTS = {
     Purpose.WARMUP: "warmup",
@@ -181,6 +185,21 @@ class Store:
             return None
         same = run.key == cell.key and run.flags == cell.flags and run.purpose is cell.purpose
         return run if same else None
+
+    def note_start(self, pid: int, started: str | None) -> None:
+        """Keep who is running, for a later process that finds this one killed."""
+        with self._writing():
+            write(self.root / RUNNING, dumps({"pid": pid, "started": started}), durable=False)
+
+    def last_started(self) -> tuple[tuple[int, str], ...]:
+        """Pid and start of the engine that was running when this folder was left, if any was."""
+        try:
+            held = load(self.root / RUNNING)
+        except StoreError:
+            return ()
+        pid, started = held.get("pid"), held.get("started")
+        known = isinstance(pid, int) and isinstance(started, str)
+        return ((pid, started),) if known else ()
 
     def save_outcome(self, folder: Path, text: str) -> None:
         """Keep what came of a process, beside its output."""

@@ -37,8 +37,14 @@ def test_two_equal_cards_differ_by_the_memory_that_the_drafter_gave_back(tmp_pat
     assert len(told["clusters"]) == 2
     effects = {v["id"]: v["effect"] for v in told["variants"]}
     assert effects == {
-        "0": None, "1": "PROVEN", "2": "PROVEN", "3": "UNOBSERVABLE", "4": "UNOBSERVABLE",
-        "5": "UNOBSERVABLE", "6": "PROVEN", "7": None,
+        "0": None,
+        "1": "PROVEN",
+        "2": "PROVEN",
+        "3": "UNOBSERVABLE",
+        "4": "UNOBSERVABLE",
+        "5": "UNOBSERVABLE",
+        "6": "PROVEN",
+        "7": None,
     }
 
 

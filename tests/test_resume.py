@@ -21,6 +21,8 @@ import pytest
 
 from harness.cli import main
 from harness.errors import ExitCode
+from harness.processes import start_of
+from harness.store import Store
 from tests.rigs import play
 from tests.scripted import MODEL_FLAGS, launches, script, when, write_build
 
@@ -445,3 +447,25 @@ def test_arguments_that_are_no_utf8_are_kept(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert done.stdout == (out / "report.md").read_bytes()
     assert b"xff" in done.stdout
+
+
+def test_an_engine_that_survived_is_ended_by_what_was_stored_of_it(tmp_path: Path) -> None:
+    """Its pid and start time are enough, even if it has wiped its environment.
+
+    A pid that now belongs to another process is left alone.
+    """
+    build = write_build(tmp_path / "build")
+    out = tmp_path / "out"
+    assert main(command(build, out, "--only", "1")[3:]) == 0
+    stray = subprocess.Popen(["sleep", "60"], env={}, start_new_session=True)
+    try:
+        (out / "running.json").write_text(json.dumps({"pid": stray.pid, "started": "other"}))
+        assert main(command(build, out, "--only", "1", "--resume")[3:]) == 0
+        assert stray.poll() is None
+        store = Store(out)
+        store.note_start(stray.pid, start_of(stray.pid))
+        assert main(command(build, out, "--only", "1", "--resume")[3:]) == 0
+        assert stray.wait(10) == -signal.SIGTERM
+    finally:
+        stray.kill()
+        stray.wait()
