@@ -158,7 +158,7 @@ def top_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="show the version and exit")
-    from harness.run_command import add_arguments
+    from harness.options import add_arguments
 
     add_arguments(parser, required=False)
     return parser
@@ -168,19 +168,7 @@ class _Version(argparse.Action):
     """Reads the version only when asked: the metadata takes a while to load."""
 
     def __call__(self, *_: object) -> None:
+        from harness.version import version
+
         print(f"hetero-test {version()}")
         raise SystemExit(0)
-
-
-def version() -> str:
-    """The installed version; that of a bare checkout is unknown."""
-    from importlib.metadata import PackageNotFoundError, version
-
-    try:
-        return version("hetero-test")
-    except PackageNotFoundError:
-        return "unknown (not installed)"
-
-
-if __name__ == "__main__":
-    entry()

@@ -15,7 +15,7 @@ RIGS = ("two_equal", "two_unequal", "one")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``demo``: those of ``run``, and which rig is emulated."""
-    from harness import run_command
+    from harness.options import add_arguments as add_run_arguments
 
     which = parser.add_argument_group("which demo")
     which.add_argument(
@@ -31,18 +31,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=RIGS[0],
         help=f"which rig the bundled engine emulates (default: {RIGS[0]})",
     )
-    run_command.add_arguments(parser, required=False)
+    add_run_arguments(parser, required=False)
 
 
 def run(args: argparse.Namespace) -> int:
     """Write a build and models, then run the matrix on them."""
     from harness import run_command
+    from harness.options import DEMO_FOLDER, default_out
     from harness.store import Store, writing
 
-    args.out = args.out or run_command.default_out()
+    args.out = args.out or default_out()
     if not args.resume:
         Store(args.out).refuse_used()
-    place = Path(args.out) / run_command.DEMO_FOLDER
+    place = Path(args.out) / DEMO_FOLDER
     if args.engine == "llama_cpp":
         return _llama_cpp(args, place)
     with writing(args.out):

@@ -10,12 +10,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from harness import masks, plan, probe, rig
-from harness.cli import version
 from harness.engines import ENGINES, engine
 from harness.engines.base import Binaries, Engine, Survey
 from harness.errors import EngineNotFoundError, UsageError
 from harness.matrix import Matrix, find
+from harness.options import DEFAULT_SEED, DEFAULT_TOKENS, MANY_REPEATS
 from harness.record import EngineFacts, Limits, Manifest, Pinned
+from harness.version import version
 
 if TYPE_CHECKING:
     import argparse
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from harness.model import Probe
 
-DEFAULT_TOKENS = 95
-DEFAULT_SEED = 7
 PROBE_ENV = "HETERO_TEST_"
 
 
@@ -219,8 +218,6 @@ def prediction(path: Path | None) -> str | None:
 
 
 def _warmup(args: argparse.Namespace) -> int:
-    from harness.run_command import MANY_REPEATS
-
     if args.warmup is not None:
         return int(args.warmup)
     return 1 if args.repeats >= MANY_REPEATS else 0
@@ -261,12 +258,11 @@ def _warnings(manifest: Manifest, matrix: Matrix) -> tuple[str, ...]:
 
 def _secrets(args: argparse.Namespace, manifest: Manifest) -> tuple[tuple[str, str], ...]:
     from harness.publish import host_secrets
-    from harness.run_command import default_out
 
     return host_secrets(
         argv=manifest.argv,
         model_flags=manifest.model_flags,
         env=manifest.env,
         build_dir=args.build_dir,
-        out=args.out or default_out(),
+        out=args.out,
     )

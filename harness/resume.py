@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
-from harness.run_command import DEMO_FOLDER
+from harness.options import DEMO_FOLDER
 
 if TYPE_CHECKING:
     from harness.record import Manifest, Record

@@ -2,143 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.errors import ExitCode, UsageError
+from harness.options import DEMO_FOLDER, add_arguments, default_out
+
+__all__ = ["add_arguments", "carry_out", "run", "tell"]
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Callable
+    from pathlib import Path
 
     from harness.model import Judgment
     from harness.prepare import Ready
     from harness.record import Manifest, Record
-
-DEMO_FOLDER = "demo"
-"""What ``demo`` puts into a run directory before the run itself begins."""
-MANY_REPEATS = 5
-"""From this many repeats on one warm-up run is made unless another number is asked for."""
-
-
-def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """The options of ``run``."""
-    what = parser.add_argument_group("what is run")
-    what.add_argument(
-        "--build-dir",
-        type=Path,
-        metavar="DIR",
-        required=required,
-        help="folder that holds the engine's binaries",
-    )
-    what.add_argument(
-        "--matrix",
-        default="strata",
-        metavar="NAME|FILE",
-        help="a shipped matrix, or a TOML file of your own (default: strata)",
-    )
-    what.add_argument("--only", type=_ids, default=(), metavar="IDS", help="only these variants")
-    what.add_argument("--skip", type=_ids, default=(), metavar="IDS", help="not these variants")
-    what.add_argument(
-        "--devices", type=_count, metavar="N", help="number of devices, if it cannot be found out"
-    )
-    what.add_argument(
-        "--device-kind",
-        type=_pair,
-        action="append",
-        default=[],
-        metavar="DEVICE=KIND",
-        help="declare what a device is, where the engine cannot tell (an RPC device)",
-    )
-    what.add_argument("--fast-device", metavar="DEVICE", help="which device is the fast one")
-    what.add_argument(
-        "--list", action="store_true", help="print the plan and every command line, run nothing"
-    )
-    how = parser.add_argument_group("how it is run")
-    how.add_argument(
-        "--max-new", type=_count, default=60, metavar="N", help="new tokens a run (default: 60)"
-    )
-    how.add_argument(
-        "--repeats", type=_count, default=2, metavar="N", help="runs a variant (default: 2)"
-    )
-    how.add_argument(
-        "--warmup",
-        type=_whole,
-        metavar="N",
-        help=f"warm-up runs (default: 0; 1 from {MANY_REPEATS} repeats on)",
-    )
-    how.add_argument(
-        "--pinned",
-        action="store_true",
-        help="with the matrix's recipe against known sources of difference",
-    )
-    how.add_argument(
-        "--timeout", type=_seconds, default=3600.0, metavar="S", help="limit a run (default: 3600)"
-    )
-    how.add_argument(
-        "--idle-timeout",
-        type=_seconds,
-        default=900.0,
-        metavar="S",
-        help="limit without any output (default: 900)",
-    )
-    how.add_argument(
-        "--total-timeout", type=_seconds, metavar="S", help="limit of the whole matrix"
-    )
-    probe = parser.add_argument_group("the prompt")
-    for name, default, text in (
-        ("tokens", 95, "number of token ids"),
-        ("seed", 7, "seed of the generator"),
-    ):
-        probe.add_argument(
-            f"--{name}",
-            type=_count if name == "tokens" else _whole,
-            metavar="N",
-            help=f"{text} (default: $HETERO_TEST_{name.upper()} or {default})",
-        )
-    probe.add_argument(
-        "--vocab",
-        type=_count,
-        metavar="N",
-        help="vocabulary that ids are drawn from (default: $HETERO_TEST_VOCAB or the engine's)",
-    )
-    probe.add_argument(
-        "--tokens-file",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="F",
-        help="a prompt of your own, as ids; may be given several times",
-    )
-    out = parser.add_argument_group("what comes of it")
-    out.add_argument(
-        "--out",
-        type=Path,
-        metavar="DIR",
-        help="run directory (default: hetero-test-YYYYMMDD-HHMMSS)",
-    )
-    out.add_argument(
-        "--resume", action="store_true", help="go on with the run directory given by --out"
-    )
-    out.add_argument(
-        "--strict",
-        action="store_true",
-        help="INCONCLUSIVE also for an effect that was not seen, or a refused variant",
-    )
-    out.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit file as well")
-    out.add_argument(
-        "--predict",
-        type=Path,
-        metavar="FILE",
-        help="what hetero-test triage --json predicted, to stand beside what is measured",
-    )
-    out.add_argument(
-        "--no-redact", action="store_true", help="keep names, paths and addresses in the report"
-    )
-    out.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -150,13 +31,13 @@ def run(args: argparse.Namespace) -> int:
             "no model flags: write -- and then the engine's own flags",
             hint="hetero-test --build-dir build -- --pack /models/pack …",
         )
+    args.out = args.out or default_out()
     ready = prepare(args)
     if args.list:
         from harness.listing import listing
 
         sys.stdout.write(listing(ready))
         return ExitCode.PASS
-    args.out = args.out or default_out()
     return tell(args, *carry_out(args, ready))
 
 
@@ -203,13 +84,6 @@ def carry_out(args: argparse.Namespace, ready: Ready) -> tuple[Record, Judgment]
         return session.run(record)
 
 
-def default_out() -> Path:
-    """A folder named after the moment, with a number behind it where that is taken."""
-    stem = time.strftime("hetero-test-%Y%m%d-%H%M%S")
-    taken = (Path(stem if n == 1 else f"{stem}-{n}") for n in range(1, 1000))
-    return next(path for path in taken if not path.exists())
-
-
 def report_renderer(manifest: Manifest, out: Path) -> Callable[[Record, Judgment], str]:
     """The function that renders ``report.md``; loads its libraries at the first call."""
 
@@ -245,38 +119,3 @@ def tell(args: argparse.Namespace, record: Record, judgment: Judgment) -> int:
             write(args.junit, build("junit", record, judgment, out=out, redact=redact))
     print(f"report: {out / 'report.md'}", flush=True)
     return exit_code(record, judgment)
-
-
-def _count(text: str) -> int:
-    """A whole number from 1 on."""
-    number = _whole(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 1 on")
-    return number
-
-
-def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < 1e9:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds
-
-
-def _ids(text: str) -> tuple[str, ...]:
-    return tuple(word.strip() for word in text.split(",") if word.strip())
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, separator, value = text.partition("=")
-    if not (name and separator and value):
-        raise argparse.ArgumentTypeError(f"{text!r} is not DEVICE=KIND")
-    return name, value

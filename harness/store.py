@@ -198,8 +198,9 @@ class Store:
         except StoreError:
             return ()
         pid, started = held.get("pid"), held.get("started")
-        known = isinstance(pid, int) and isinstance(started, str)
-        return ((pid, started),) if known else ()
+        if isinstance(pid, int) and isinstance(started, str):
+            return ((pid, started),)
+        return ()
 
     def save_outcome(self, folder: Path, text: str) -> None:
         """Keep what came of a process, beside its output."""
