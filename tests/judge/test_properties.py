@@ -69,6 +69,9 @@ def missing_for_a_pass(record: Record) -> list[str]:
     for entry in record.manifest.variants:
         for probe in record.manifest.probes:
             found += unsteady(record, entry.variant.id, probe.name)
+    for runs in groups_of(mine):
+        if untied(record, runs):
+            found.append(f"nothing ties the runs like {runs[0].key} to the baseline")
     effects: dict[str, set[Effect | None]] = {}
     for run in mine:
         if run.state is RunState.OK:
@@ -78,6 +81,35 @@ def missing_for_a_pass(record: Record) -> list[str]:
     if not any(run.of in moved and good(run) and has_equal(record, run) for run in record.runs):
         found.append("no placement that moved was equal to another one's run")
     return found
+
+
+def groups_of(mine: Sequence[Run]) -> list[list[Run]]:
+    """Good runs by what makes them comparable."""
+    found: dict[Any, list[Run]] = {}
+    for run in mine:
+        if good(run):
+            found.setdefault(place(run), []).append(run)
+    return list(found.values())
+
+
+def untied(record: Record, runs: Sequence[Run]) -> bool:
+    """Whether neither the baseline nor an extra run speaks for a group that claims anything."""
+    ids = [entry.variant.id for entry in record.manifest.variants]
+    probe = runs[0].probe
+    base = [r for r in record.runs if r.of == ids[0] and r.probe == probe and good(r)]
+    if any(run.of == ids[0] for run in runs):
+        return False
+    first = min(runs, key=lambda run: (ids.index(run.variant), run.repeat))
+    own = [run for run in base if run.purpose is Purpose.ROUND]
+    devices = {None, *(run.context.get("main_device") for run in own)}
+    if first.residency.main_kind in {run.residency.main_kind for run in own}:
+        ties = [r for r in record.runs if r.of == first.of and r.purpose is not Purpose.ROUND]
+    elif record.manifest.on_device and first.context.get("main_device") not in devices:
+        ties = list(runs)
+    else:
+        return False  # another kind of device, where no log shows a move: not claimed
+    pairs = [(tie, one) for tie in ties for one in base if good(tie)]
+    return not any(place(tie) == place(one) and tie.stream == one.stream for tie, one in pairs)
 
 
 def unsteady(record: Record, name: str, probe: str) -> list[str]:

@@ -1,0 +1,1 @@
+"""Whether a test notices when a rule is removed: ``python -m tests.mutation``."""

@@ -1,0 +1,158 @@
+"""Run the tests on every mutant of the rules; tell which one no test notices.
+
+No part of the ordinary suite: it takes an hour. ``python -m tests.mutation`` runs all of it,
+``python -m tests.mutation harness/recheck.py`` one module. Exit code 1 if any mutant survives
+that ``tests/README.md`` does not list.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import os
+import signal
+import sys
+import time
+import types
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import hypothesis
+import pydantic
+import pytest
+
+from tests.mutation.mutants import Mutant, mutants
+
+ROOT = Path(__file__).parents[2]
+JUDGE = ROOT / "tests" / "judge"
+LIMIT_S = 120
+ARGUMENTS = (
+    *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
+    *("--hypothesis-profile", "mutation"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
+RANDOM = ("test_properties.py", "test_resuming.py")
+TARGETS = {
+    "harness/anchors.py": "test_anchors.py",
+    "harness/bench.py": "test_exact.py",
+    "harness/caution.py": "test_caution.py",
+    "harness/conclude.py": "test_conclude.py",
+    "harness/exact.py": "test_exact.py",
+    "harness/followups.py": "test_followups.py",
+    "harness/groups.py": "test_groups.py",
+    "harness/headline.py": "test_headline.py",
+    "harness/judge.py": "test_conclude.py",
+    "harness/masks.py": "test_masks.py",
+    "harness/plan.py": "test_plan.py",
+    "harness/recheck.py": "test_recheck.py",
+    "harness/repeats.py": "test_repeats.py",
+    "harness/standing.py": "test_standing.py",
+    "harness/streams.py": "test_streams.py",
+    "harness/ties.py": "test_followups.py",
+}
+"""Modules, and the test file of each that is tried first."""
+ELSEWHERE = {
+    "harness/state.py": "tests/test_state.py",
+    "harness/effect.py": "tests/test_effect.py",
+}
+"""Rules whose tests lie outside of tests/judge."""
+
+
+def tests_of(target: str) -> list[str]:
+    """Test files in the order that kills soonest: the module's own, the plain, the random."""
+    if target in ELSEWHERE:
+        return [str(ROOT / ELSEWHERE[target])]
+    plain = sorted(path.name for path in JUDGE.glob("test_*.py") if path.name not in RANDOM)
+    names = dict.fromkeys((TARGETS[target], *plain, *RANDOM))
+    return [str(JUDGE / name) for name in names]
+
+
+class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Imports one module from a changed tree."""
+
+    def __init__(self, target: str, mutant: Mutant) -> None:
+        self.name = target.removesuffix(".py").replace("/", ".")
+        self.code = compile(mutant.tree, str(ROOT / target), "exec")
+
+    def find_spec(
+        self, fullname: str, _path: Sequence[str] | None, _target: types.ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname != self.name:
+            return None
+        return importlib.util.spec_from_loader(fullname, self)
+
+    def exec_module(self, module: types.ModuleType) -> None:
+        exec(self.code, module.__dict__)
+
+
+def survives(target: str, mutant: Mutant) -> bool:
+    """Whether all tests pass on a mutant, tried in a process of its own."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        sys.meta_path.insert(0, _Mutated(target, mutant))
+        with (
+            Path(os.devnull).open("w") as nowhere,
+            redirect_stdout(nowhere),
+            redirect_stderr(nowhere),
+        ):
+            code = pytest.main([*ARGUMENTS, *tests_of(target)])
+        os._exit(code)
+    end = time.monotonic() + LIMIT_S
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return judged(os.waitstatus_to_exitcode(status))
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False  # a matrix that does not end is noticed
+
+
+def judged(code: int) -> bool:
+    """Whether pytest's exit code says that all tests passed.
+
+    Raises:
+        RuntimeError: pytest itself did not work, so nothing was tested.
+    """
+    # A module that cannot be imported any more ends the collection: noticed.
+    if code not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}:
+        raise RuntimeError(f"pytest ended with {code}")
+    return code == pytest.ExitCode.OK
+
+
+def main(chosen: Sequence[str]) -> int:
+    """Try every mutant of the chosen modules; the number of new survivors decides."""
+    hypothesis.settings.register_profile(
+        "mutation",
+        max_examples=40,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+    )
+    pydantic.TypeAdapter(int)  # loaded once, before the forks
+    known = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    every = [*TARGETS, *(name for name, path in ELSEWHERE.items() if (ROOT / path).is_file())]
+    tried, left, new = 0, 0, 0
+    for target in chosen or every:
+        source = (ROOT / target).read_text(encoding="utf-8")
+        if not survives(target, Mutant(0, "nothing is changed", ast.parse(source))):
+            raise RuntimeError(f"{target}: its tests fail as it is")
+        for mutant in mutants(source):
+            tried += 1
+            if survives(target, mutant):
+                left += 1
+                listed = f"`{mutant.what}`" in known
+                new += not listed
+                mark = "listed  " if listed else "SURVIVES"
+                print(f"{mark} {target}:{mutant.line}: {mutant.what}", flush=True)
+    print(f"{tried} mutants, {tried - left} noticed, {left} survive, {new} of them not listed")
+    return 1 if new else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
