@@ -10,7 +10,7 @@ A near tie is a cause, no excuse: where bit-exactness is claimed, it is a differ
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import ceil, isfinite
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,7 @@ SHOWN = 5
 QUANTILE = 0.95
 """Share of the values that the noise covers: a rare jump, such as another expert chosen in a
 near tie of its own, must not make every difference a near tie."""
+_MOST_KEPT = 512
 NEAR_TIE = "near tie"
 IDS_ONLY = "ids only: under speculation log-probabilities are not real"
 CAUSES = {"repacked": "the CPU repacks these weights"}
@@ -62,19 +63,19 @@ def explain(this: Run, reference: Run, pairs: Sequence[_Pair]) -> Explanation | 
         return Explanation(text=IDS_ONLY) if drafted else None
     if this.stream is None or reference.stream is None:
         return None
-    largest = max(_differences(this, reference), default=None)
-    identical = largest == 0 and _same_candidates(this, reference)
+    measured = _measured(this, reference)
+    largest = measured.largest
     difference = first_difference(this.stream, reference.stream)
     if difference is None:
-        text = f"ids equal, {_extent(largest, identical=identical)}"
-        return Explanation(largest_before=largest, text=text)
-    before = f"before it {_extent(largest, identical=identical)}"
+        return Explanation(largest_before=largest, text=f"ids equal, {_extent(measured)}")
+    before = f"before it {_extent(measured)}"
     at = difference.index
     if at >= min(len(this.chances), len(reference.chances)):
         return Explanation(tie=Tie.UNKNOWN, largest_before=largest, text=f"unknown; {before}")
     mine, theirs = this.chances[at], reference.chances[at]
     gap = _gap(mine, theirs)
-    values = sorted([*(v for pair in pairs for v in _common(*pair)), *_bystanders(mine, theirs)])
+    common = (value for pair in pairs for value in _measured(*pair).values)
+    values = sorted([*common, *_bystanders(mine, theirs)])
     bound = _bound(values)
     tie = _tie(mine, theirs, gap, bound)
     return Explanation(
@@ -154,55 +155,72 @@ def _cause(this: Run, reference: Run) -> str | None:
     return None
 
 
-def _shared_length(this: Run, reference: Run) -> int:
-    """Up to where both streams are equal and both sides have log-probabilities."""
-    assert this.chances is not None
-    assert reference.chances is not None
+@dataclass(frozen=True, slots=True)
+class _Measured:
+    """What two runs have in common before they part.
+
+    Attributes:
+        values: by how much the log-probability of each token that both emitted differs.
+        largest: the largest difference of any candidate that both name, None without any.
+        identical: whether every candidate on both sides is the same to the last bit.
+    """
+
+    values: tuple[float, ...]
+    largest: float | None
+    identical: bool
+
+
+_memo: dict[tuple[int, ...], tuple[tuple[object, ...], _Measured]] = {}
+"""Measured pairs by the identity of their parts, which are kept alive with them: a matrix is
+judged after every run, and long streams take a while to compare."""
+
+
+def _measured(this: Run, reference: Run) -> _Measured:
+    parts = (this.chances, reference.chances, this.stream, reference.stream)
+    key = tuple(map(id, parts))
+    if key not in _memo:
+        if len(_memo) >= _MOST_KEPT:
+            _memo.clear()
+        _memo[key] = (parts, _measure(this, reference))
+    return _memo[key][1]
+
+
+def _measure(this: Run, reference: Run) -> _Measured:
+    mine, theirs = this.chances or (), reference.chances or ()
     difference = first_difference(this.stream or (), reference.stream or ())
     end = len(this.stream or ()) if difference is None else difference.index
-    return min(end, len(this.chances), len(reference.chances))
+    values: list[float] = []
+    largest: float | None = None
+    identical = True
+    for one, other in zip(mine[:end], theirs[:end], strict=False):
+        value = _distance(one.logprob, other.logprob)
+        if value is not None:
+            values.append(value)
+        if one.top == other.top and one.logprob == other.logprob:
+            found = [0.0] if one.top or value is not None else []
+        else:
+            identical = False
+            there = dict(other.top)
+            moved = (_distance(logprob, there.get(token)) for token, logprob in one.top)
+            found = [each for each in (value, *moved) if each is not None]
+        largest = max((each for each in (largest, *found) if each is not None), default=None)
+    return _Measured(tuple(values), largest, identical)
 
 
-def _common(this: Run, reference: Run) -> Iterator[float]:
-    """By how much the log-probability of each token that both sides emitted differs."""
-    if this.chances is None or reference.chances is None:
-        return
-    length = _shared_length(this, reference)
-    for one, other in zip(this.chances[:length], reference.chances[:length], strict=True):
-        if one.logprob is not None and other.logprob is not None:
-            value = abs(one.logprob - other.logprob)
-            if isfinite(value):
-                yield value
-
-
-def _differences(this: Run, reference: Run) -> Iterator[float]:
-    """Like :func:`_common`, with every other candidate that both sides name."""
-    assert this.chances is not None
-    assert reference.chances is not None
-    yield from _common(this, reference)
-    length = _shared_length(this, reference)
-    for one, other in zip(this.chances[:length], reference.chances[:length], strict=True):
-        theirs = dict(other.top)
-        for token, logprob in one.top:
-            value = abs(logprob - theirs.get(token, float("nan")))
-            if isfinite(value):
-                yield value
-
-
-def _same_candidates(this: Run, reference: Run) -> bool:
-    assert this.chances is not None
-    assert reference.chances is not None
-    length = _shared_length(this, reference)
-    return this.chances[:length] == reference.chances[:length]
+def _distance(one: float | None, other: float | None) -> float | None:
+    if one is None or other is None:
+        return None
+    value = abs(one - other)
+    return value if isfinite(value) else None
 
 
 def _bystanders(this: TokenChance, reference: TokenChance) -> Iterator[float]:
     """At the difference itself: the candidates of both sides that neither of them emitted."""
     theirs = dict(reference.top)
     for token, logprob in this.top:
-        if token in theirs and token not in {this.id, reference.id}:
-            value = abs(logprob - theirs[token])
-            if isfinite(value):
+        if token not in {this.id, reference.id}:
+            value = _distance(logprob, theirs.get(token))
+            if value is not None:
                 yield value
 
 
@@ -255,9 +273,9 @@ def _words(
     return f"{tie}: {apart} ({measured})"
 
 
-def _extent(largest: float | None, *, identical: bool) -> str:
-    if largest is None:
+def _extent(measured: _Measured) -> str:
+    if measured.largest is None:
         return "no log-probability is shared"
-    if identical:
+    if measured.identical:
         return "log-probabilities bit-identical"
-    return f"log-probabilities differ by up to {largest:.2g}"
+    return f"log-probabilities differ by up to {measured.largest:.2g}"

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE: Final = "reply.json"
-CANDIDATES: Final = 16
+CANDIDATES: Final = 12
 """Best candidates asked for at each token. Five are shown; the noise of a pair of placements
 is measured at a split from those that neither side chose, of which five are too few."""
 
@@ -120,14 +120,17 @@ def _chances(value: object) -> tuple[tuple[TokenChance, ...], tuple[Sign, ...]]:
     return tuple(out), tuple(signs)
 
 
-def _candidates(entries: Sequence[object]) -> list[tuple[int, float]]:
-    found = []
-    for entry in entries:
-        if isinstance(entry, dict) and _is_int(entry.get("id")):
-            logprob = _finite(entry.get("logprob"))
-            if logprob is not None:
-                found.append((int(entry["id"]), logprob))
-    return found
+def _candidates(entries: Sequence[Any]) -> list[tuple[int, float]]:
+    try:
+        pairs = [(entry["id"], entry["logprob"]) for entry in entries]
+    except (TypeError, KeyError, IndexError):
+        return []
+    # There are a dozen of them for each token, so that each costs.
+    return [
+        (token, logprob)
+        for token, logprob in pairs
+        if type(token) is int and type(logprob) is float and isfinite(logprob)
+    ]
 
 
 def _finite(value: object) -> float | None:
