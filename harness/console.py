@@ -8,13 +8,13 @@ from statistics import median
 from typing import TYPE_CHECKING, Self
 
 from harness.followups import launches
-from harness.model import RunState
+from harness.model import Result, RunState
 from harness.plain import printable
 
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from harness.model import Cell, Run
+    from harness.model import Cell, Judgment, Run
     from harness.record import Record
 
 WIDEST = 160
@@ -36,6 +36,7 @@ class Console:
         self.current: tuple[str, float] | None = None
         self.total = 0
         self.bad = 0
+        self.verdicts = ""
 
     def __enter__(self) -> Self:
         if not self.quiet and sys.stderr.isatty():
@@ -76,7 +77,9 @@ class Console:
         if self.took:
             left = max(0, self.total - self.done) * median(self.took) - (time.monotonic() - since)
             parts.append(f"about {_span(max(0.0, left))} to the end")
-        parts.append(f"{self.done - self.bad} OK, {self.bad} not" if self.done else "")
+        if self.done:
+            parts.append(f"{self.done - self.bad} OK, {self.bad} not")
+        parts.append(self.verdicts)
         return printable(" · ".join(part for part in parts if part), WIDEST)
 
     def begins(self, record: Record, cell: Cell) -> None:
@@ -85,10 +88,11 @@ class Console:
         self.total = max(launches(record.manifest), self.done + 1)
         self.current = (f"variant {cell.variant}, repeat {cell.repeat}", time.monotonic())
 
-    def ended(self, record: Record, run: Run) -> None:
-        """A run was stored."""
+    def ended(self, record: Record, run: Run, judgment: Judgment) -> None:
+        """A run was stored, and what is known so far was judged."""
         self.done = len(record.runs) + len(record.warmup) + len(record.rechecks)
         self.bad += run.state is not RunState.OK
+        self.verdicts = f"{judgment.count(Result.PASS)} PASS / {judgment.count(Result.FAIL)} FAIL"
         first = not self.took
         self.took.append(run.elapsed_s or 0.0)
         if self.quiet:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from harness.model import Cell, Probe
     from harness.outcome import Outcome
 
-LONGEST_RENDER_SHARE = 5
+COSTS_BETWEEN_RENDERINGS = 5
 """The report is rendered again once this many times its own cost has passed since the last."""
 
 
@@ -41,8 +41,8 @@ class Watcher(Protocol):
     def begins(self, record: Record, cell: Cell) -> None:
         """A cell is about to be launched."""
 
-    def ended(self, record: Record, run: Run) -> None:
-        """A run was stored."""
+    def ended(self, record: Record, run: Run, judgment: Judgment) -> None:
+        """A run was stored, and what is known so far was judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +98,8 @@ class Session:
                     return replace(record, ending=Ending.TOTAL_TIMEOUT)
                 self.store.save(run)
             record = add(record, run)
-            publisher.after_run(record)
-            self.watcher.ended(record, run)
+            judgment = publisher.after_run(record)
+            self.watcher.ended(record, run, judgment)
         if (why := wedged(record)) is not None:
             return replace(record, ending=Ending.WEDGED, ending_reason=why)
         return replace(record, ending=Ending.COMPLETE)
@@ -207,11 +207,10 @@ class _Publisher:
         self.cost_s = 0.0
         self.rendered_at = float("-inf")
 
-    def after_run(self, record: Record) -> None:
+    def after_run(self, record: Record) -> Judgment:
         """``run.json``, and the report where it is due."""
         judgment = self._document(record)
-        due = time.monotonic() - self.rendered_at >= LONGEST_RENDER_SHARE * self.cost_s
-        if due:
+        if time.monotonic() - self.rendered_at >= COSTS_BETWEEN_RENDERINGS * self.cost_s:
             try:
                 self._report(record, judgment)
             except HeteroTestError:
@@ -219,7 +218,8 @@ class _Publisher:
             except Exception:  # noqa: BLE001
                 # A report that cannot be rendered must not end what can still be measured;
                 # the last rendering, at the end, shows the reason.
-                return
+                return judgment
+        return judgment
 
     def publish(self, record: Record) -> Judgment:
         """Both, at the end."""

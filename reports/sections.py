@@ -152,10 +152,23 @@ def legend(view: View, detail: Detail, cuts: Cuts) -> str | None:
 
 
 def anchors(view: View) -> str | None:
-    """Ids of the anchor runs."""
+    """Ids of the anchor runs, with what was forced and what the engine opened of it."""
     return _listed(
-        view, [n for n, runs in view.ran.items() if runs and runs[0].purpose is Purpose.ANCHOR]
+        view,
+        [
+            name + _forced(runs[0])
+            for name, runs in view.ran.items()
+            if runs and runs[0].purpose is Purpose.ANCHOR
+        ],
     )
+
+
+def _forced(run: Run) -> str:
+    """On a native pack a forced size is a budget: what comes of it is another number."""
+    asked, opened = run.context.get("forced_cache"), run.residency.fact("slots")
+    if asked is None or opened is None:
+        return ""
+    return f": {asked} forced, {opened} opened"
 
 
 def _listed(view: View, names: list[str]) -> str | None:

@@ -101,6 +101,17 @@ SCENARIOS = (
         results={("anchor", "1f"): ["PASS", "PASS"]},
     ),
     Scenario(
+        "native pack as seen in the field: 10581 is forced, 12288 are opened, and it is said",
+        (
+            always(
+                native=True, estimate=10581, budget=12288 / 10581, slots=12288, slots_apart=12900
+            ),
+        ),
+        PASS,
+        results={("anchor", "1f"): ["PASS", "PASS"]},
+        said=("10581 forced, 12288 opened",),
+    ),
+    Scenario(
         "clipped cache: a pair with one shared size",
         (when("--main-device", "--expert-cache 4400", clip=4100, slots_apart=5011),),
         PASS,
