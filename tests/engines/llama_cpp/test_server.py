@@ -116,6 +116,6 @@ def test_wrapper(build: Path, tmp_path: Path) -> None:
 def test_only_its_own_socket_counts() -> None:
     """The port is one on which that very process listens: no other server can answer for it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
-        assert listening_port(os.getpid()) == server.getsockname()[1]
-    assert listening_port(os.getpid()) is None
+        assert listening_port(os.getpid(), children=False) == server.getsockname()[1]
+    assert listening_port(os.getpid(), children=False) is None
     assert listening_port(2**22 + 1) is None
