@@ -16,25 +16,25 @@ from harness.standing import MOVED, effects_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.bench import Bench
     from harness.groups import Group
+    from harness.lineup import Lineup
     from harness.model import Effect, Run, Verdict
 
 
-def anchor_verdicts(bench: Bench) -> list[Verdict]:
+def anchor_verdicts(lineup: Lineup) -> list[Verdict]:
     """Each repeat of every anchor that was begun, and of the pairs that stand in for one."""
-    effects = effects_of(bench.record)
+    effects = effects_of(lineup.record)
     found: list[Verdict] = []
     seen: set[str] = set()
-    for group in bench.groups:
+    for group in lineup.groups:
         if group.bond is Bond.ANCHOR and group.tie is not None and group.tie not in seen:
             seen.add(group.tie)
-            found += _anchor(bench, group, group.tie, effects[group.first])
+            found += _anchor(lineup, group, group.tie, effects[group.first])
     return found
 
 
-def _anchor(bench: Bench, group: Group, tie: str, effect: Effect | None) -> list[Verdict]:
-    runs, baseline = bench.of(tie), bench.baseline
+def _anchor(lineup: Lineup, group: Group, tie: str, effect: Effect | None) -> list[Verdict]:
+    runs, baseline = lineup.of(tie), lineup.baseline
     if not runs or baseline is None:
         return []
     stray = next((run for run in runs if strayed(run, baseline)), None)
@@ -44,38 +44,38 @@ def _anchor(bench: Bench, group: Group, tie: str, effect: Effect | None) -> list
             f"{baseline.residency.label} was forced, but the engine opened {stray.residency.label}"
         )
     found = []
-    for repeat in bench.repeats:
-        run = bench.run(tie, repeat)
+    for repeat in lineup.repeats:
+        run = lineup.run(tie, repeat)
         if missed is not None and (run is None or strayed(run, baseline)):
-            found.append(bench.say(Kind.ANCHOR, tie, Result.SKIPPED, missed, repeat=repeat))
+            found.append(lineup.say(Kind.ANCHOR, tie, Result.SKIPPED, missed, repeat=repeat))
         else:
-            found.append(_tied(bench, tie, repeat, (baseline,), effect))
+            found.append(_tied(lineup, tie, repeat, (baseline,), effect))
     pair = shared_id(group.first)
-    if missed is not None and not bench.of(pair):
+    if missed is not None and not lineup.of(pair):
         why = f"{missed}, and there is no pair with one shared size"
         found += [
-            bench.say(Kind.ANCHOR, pair, Result.INCONCLUSIVE, why, repeat=repeat)
-            for repeat in bench.repeats
+            lineup.say(Kind.ANCHOR, pair, Result.INCONCLUSIVE, why, repeat=repeat)
+            for repeat in lineup.repeats
         ]
-    elif bench.of(pair) and (missed is not None or unreached(runs)):
-        references = bench.pairs()
-        found += [_tied(bench, pair, repeat, references, effect) for repeat in bench.repeats]
+    elif lineup.of(pair) and (missed is not None or unreached(runs)):
+        references = lineup.pairs()
+        found += [_tied(lineup, pair, repeat, references, effect) for repeat in lineup.repeats]
     return found
 
 
 def _tied(
-    bench: Bench, name: str, repeat: int, references: Sequence[Run], effect: Effect | None
+    lineup: Lineup, name: str, repeat: int, references: Sequence[Run], effect: Effect | None
 ) -> Verdict:
     """One run against the baseline's run of its residency."""
-    if (unfit := bench.unfit(Kind.ANCHOR, name, repeat)) is not None:
+    if (unfit := lineup.unfit(Kind.ANCHOR, name, repeat)) is not None:
         return unfit
-    run = bench.run(name, repeat)
+    run = lineup.run(name, repeat)
     assert run is not None
     if not references:
         why = "the baseline's side of the pair has no usable run"
-        return bench.say(Kind.ANCHOR, name, Result.INCONCLUSIVE, why, repeat=repeat)
+        return lineup.say(Kind.ANCHOR, name, Result.INCONCLUSIVE, why, repeat=repeat)
     alike = (r for r in references if r.residency.equals(run.residency))
-    verdict = bench.compare(Kind.ANCHOR, run, next(alike, references[0]))
+    verdict = lineup.compare(Kind.ANCHOR, run, next(alike, references[0]))
     if verdict.result is Result.PASS and effect in MOVED and run.effect not in MOVED:
         # What this run compared is not the placement that it is to vouch for.
         told = "nothing" if run.effect is None else run.effect

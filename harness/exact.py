@@ -11,33 +11,33 @@ from typing import TYPE_CHECKING
 
 from harness.groups import WRONG_OUTPUT, Bond, comparable, shared_id
 from harness.model import Kind, Result
-from harness.streams import first_difference
+from harness.streams import first_difference, parting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from harness.bench import Bench
     from harness.groups import Group
+    from harness.lineup import Lineup
     from harness.model import Run, Verdict
 
 
-def exact_verdicts(bench: Bench, anchors: Sequence[Verdict]) -> list[Verdict]:
+def exact_verdicts(lineup: Lineup, anchors: Sequence[Verdict]) -> list[Verdict]:
     """One verdict a run of every variant but the baseline.
 
     Args:
-        bench: the runs.
+        lineup: the runs.
         anchors: verdicts on the anchors, which cover the first variant of their group.
     """
-    claims = {e.variant.id: e.variant.claims for e in bench.record.manifest.variants}
+    claims = {e.variant.id: e.variant.claims for e in lineup.record.manifest.variants}
     found: list[Verdict] = []
-    for name in bench.planned[1:]:
+    for name in lineup.planned[1:]:
         covered: Verdict | None = None
-        for repeat in bench.repeats:
-            verdict = bench.unfit(Kind.EXACT, name, repeat)
+        for repeat in lineup.repeats:
+            verdict = lineup.unfit(Kind.EXACT, name, repeat)
             if verdict is None:
-                run = bench.run(name, repeat)
+                run = lineup.run(name, repeat)
                 assert run is not None
-                verdict = _exact(bench, run, anchors) if claims[name] else _unclaimed(bench, run)
+                verdict = _exact(lineup, run, anchors) if claims[name] else _unclaimed(lineup, run)
             if verdict.repeat is not None:
                 found.append(verdict)
             elif covered is None:  # said once, not for each repeat
@@ -46,64 +46,62 @@ def exact_verdicts(bench: Bench, anchors: Sequence[Verdict]) -> list[Verdict]:
     return found
 
 
-def _exact(bench: Bench, run: Run, anchors: Sequence[Verdict]) -> Verdict:
-    group = bench.group_of(run)
+def _exact(lineup: Lineup, run: Run, anchors: Sequence[Verdict]) -> Verdict:
+    group = lineup.group_of(run)
     if group is not None and group.bond is Bond.UNCLAIMED and group.first == run.variant:
-        return _unclaimed(bench, run)
-    reference = None if group is None else _reference(bench, group)
+        return _unclaimed(lineup, run)
+    reference = None if group is None else _reference(lineup, group)
     if reference is not None and reference.variant != run.variant:
-        return bench.compare(Kind.EXACT, run, reference)
+        return lineup.compare(Kind.EXACT, run, reference)
     if run.state in WRONG_OUTPUT or group is None:
         reason = f"{run.state}: {run.reason}; no reference to hold it against"
-        return bench.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, reason, repeat=run.repeat)
-    return _own(bench, group, run, anchors)
+        return lineup.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, reason, repeat=run.repeat)
+    return _own(lineup, group, run, anchors)
 
 
-def _reference(bench: Bench, group: Group) -> Run:
+def _reference(lineup: Lineup, group: Group) -> Run:
     """What the members of a group are compared with."""
     if group.bond is Bond.HOME and group.tie is not None:
-        for run in bench.of(group.tie):
+        for run in lineup.of(group.tie):
             if comparable(run) and run.residency.equals(group.residency):
                 return run
     return group.lead
 
 
-def _own(bench: Bench, group: Group, run: Run, anchors: Sequence[Verdict]) -> Verdict:
+def _own(lineup: Lineup, group: Group, run: Run, anchors: Sequence[Verdict]) -> Verdict:
     """A group's first variant has nobody to be compared with but its anchor."""
     ties = {group.tie, shared_id(group.first)}
     covering = {Result.PASS, Result.FAIL}
     if group.bond is Bond.ANCHOR and any(
         v.variant in ties and v.result in covering for v in anchors
     ):
-        return bench.say(Kind.EXACT, run.variant, Result.SKIPPED, "covered by its anchor")
+        return lineup.say(Kind.EXACT, run.variant, Result.SKIPPED, "covered by its anchor")
     why = f"no other run has its residency ({group.residency.label}), and no anchor covers it"
     if group.bond is Bond.EXCESS:
         why += ": more residencies than are anchored"
     elif group.bond is Bond.NONE:
         why += ": the baseline has no usable run"
     elif group.bond is Bond.HOME and group.tie is not None:
-        gave = [r.residency.label if r.usable else str(r.state) for r in bench.of(group.tie)]
+        gave = [r.residency.label if r.usable else str(r.state) for r in lineup.of(group.tie)]
         why = (
             f"the baseline on that device alone did not give {group.residency.label} "
             f"(it gave {', '.join(dict.fromkeys(gave)) or 'no run'})"
         )
-    return bench.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, why, repeat=run.repeat)
+    return lineup.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, why, repeat=run.repeat)
 
 
-def _unclaimed(bench: Bench, run: Run) -> Verdict:
+def _unclaimed(lineup: Lineup, run: Run) -> Verdict:
     """Compared and shown, but neither PASS nor FAIL can come of it."""
-    baseline = bench.baseline
+    baseline = lineup.baseline
     if baseline is None or baseline.stream is None or run.stream is None:
         why = "the baseline has no usable run of known residency"
         if baseline is not None:
             why = f"{run.state}: {run.reason}"
         reason = f"not claimed to be equal, and not compared: {why}"
-        return bench.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, reason, repeat=run.repeat)
+        return lineup.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, reason, repeat=run.repeat)
     difference = first_difference(run.stream, baseline.stream)
-    seen = f"equal over {len(run.stream)} tokens"
-    if difference is not None:
-        seen = f"differs from token {difference.index} on"
+    seen = f"equal over {len(run.stream)} tokens" if difference is None else parting(difference)
     if run.state in WRONG_OUTPUT:
         seen += f" ({run.state}: {run.reason})"
     reason = f"not claimed to be equal: {seen}"
-    return bench.against(Kind.EXACT, run, baseline, Result.NOT_CLAIMED, reason)
+    return lineup.against(Kind.EXACT, run, baseline, Result.NOT_CLAIMED, reason)

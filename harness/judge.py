@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.anchors import anchor_verdicts
-from harness.bench import Bench
 from harness.exact import exact_verdicts
+from harness.lineup import Lineup
 from harness.model import Kind, Verdict
 from harness.repeats import repeat_verdicts
 
@@ -23,9 +23,9 @@ def verdicts(record: Record) -> tuple[Verdict, ...]:
     """Every comparison that the plan asks for: repeats, then exact, then anchors."""
     found: dict[Kind, list[Verdict]] = {kind: [] for kind in Kind}
     for probe in record.manifest.probes:
-        bench = Bench(record, probe.name)
-        anchors = anchor_verdicts(bench)
-        found[Kind.REPEAT] += repeat_verdicts(bench)
-        found[Kind.EXACT] += exact_verdicts(bench, anchors)
+        lineup = Lineup(record, probe.name)
+        anchors = anchor_verdicts(lineup)
+        found[Kind.REPEAT] += repeat_verdicts(lineup)
+        found[Kind.EXACT] += exact_verdicts(lineup, anchors)
         found[Kind.ANCHOR] += anchors
     return tuple(verdict for kind in Kind for verdict in found[kind])

@@ -13,27 +13,27 @@ from harness.streams import first_difference, lettering
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.bench import Bench
+    from harness.lineup import Lineup
     from harness.model import Run
 
 
-def repeat_verdicts(bench: Bench) -> list[Verdict]:
+def repeat_verdicts(lineup: Lineup) -> list[Verdict]:
     """One verdict a variant, extra runs included."""
-    return [_repeat(bench, name) for name in (*bench.planned, *bench.extra)]
+    return [_repeat(lineup, name) for name in (*lineup.planned, *lineup.extra)]
 
 
-def _repeat(bench: Bench, name: str) -> Verdict:
-    runs, asked = bench.of(name), len(bench.repeats)
+def _repeat(lineup: Lineup, name: str) -> Verdict:
+    runs, asked = lineup.of(name), len(lineup.repeats)
     usable = [run for run in runs if run.usable and run.stream]
 
     def say(result: Result, reason: str) -> Verdict:
-        return bench.say(Kind.REPEAT, name, result, reason)
+        return lineup.say(Kind.REPEAT, name, result, reason)
 
     if runs and all(run.state in NEVER_STARTED for run in runs):
         return say(Result.SKIPPED, f"{runs[0].state}: {runs[0].reason}")
-    if (unequal := _unequal(bench, name, usable)) is not None:
+    if (unequal := _unequal(lineup, name, usable)) is not None:
         return unequal
-    if _all_strayed(bench, runs):
+    if _all_strayed(lineup, runs):
         return say(Result.SKIPPED, "the forced residency was not reached")
     if len({run.repeat for run in runs}) < len(runs):
         return say(Result.INCONCLUSIVE, "a repeat is recorded more than once")
@@ -50,9 +50,9 @@ def _repeat(bench: Bench, name: str) -> Verdict:
     return say(Result.PASS, f"{asked} of {asked} repeats are identical")
 
 
-def _all_strayed(bench: Bench, runs: Sequence[Run]) -> bool:
+def _all_strayed(lineup: Lineup, runs: Sequence[Run]) -> bool:
     """Whether these are runs of an anchor that never had the residency that was forced."""
-    baseline = bench.baseline
+    baseline = lineup.baseline
     return (
         baseline is not None
         and any(runs)
@@ -83,7 +83,7 @@ def renumbered(lists: Iterable[tuple[str, ...]]) -> str | None:
     return None
 
 
-def _unequal(bench: Bench, name: str, usable: Sequence[Run]) -> Verdict | None:
+def _unequal(lineup: Lineup, name: str, usable: Sequence[Run]) -> Verdict | None:
     """A difference between repeats of one residency, whatever became of the others.
 
     Of several differences the one that nothing else explains is told.
@@ -101,13 +101,14 @@ def _unequal(bench: Bench, name: str, usable: Sequence[Run]) -> Verdict | None:
     mates = [run for run in usable if run.residency.equals(one.residency)]
     difference = first_difference(other.stream or (), one.stream or ())
     assert difference is not None
+    prefix = "" if difference.prefix is None else ", one a strict prefix of the other"
     verdict = Verdict(
         kind=Kind.REPEAT,
         variant=name,
-        probe=bench.probe,
+        probe=lineup.probe,
         result=Result.FAIL,
         reason=f"{len({run.stream for run in mates})} distinct streams in {len(mates)} repeats "
-        f"({lettering(mates)}), first at token {difference.index}",
+        f"({lettering(mates)}), first at token {difference.index}{prefix}",
         difference=difference,
     )
-    return settle(bench.record, verdict, other, one)
+    return settle(lineup.record, verdict, other, one)

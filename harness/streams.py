@@ -35,6 +35,14 @@ def first_difference(this: tuple[int, ...], reference: tuple[int, ...]) -> Diffe
     )
 
 
+def parting(difference: Difference) -> str:
+    """Where two streams part, in words."""
+    if difference.prefix is None:
+        return f"differs from token {difference.index} on"
+    shorter = "it is" if difference.prefix == "this" else "the reference is"
+    return f"{shorter} a strict prefix: parts at token {difference.index}"
+
+
 def letter(number: int) -> str:
     """The name of the n-th cluster: A to Z, then AA, AB and so on."""
     out = ""

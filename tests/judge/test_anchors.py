@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.conclude import judge
-from harness.model import Conclusion, Effect, Kind, Result
+from harness.model import Conclusion, Effect, Kind, Purpose, Result
 from tests.judge.factories import changed, judged, of, record, results, two_prompts
 
 ANCHOR = Kind.ANCHOR
@@ -37,6 +37,14 @@ def test_an_anchor_that_was_not_begun_has_no_verdicts() -> None:
     made = judged(*APART)
 
     assert [v for v in made.verdicts if v.kind is ANCHOR] == []
+    assert results(made, Kind.EXACT, "1") == ["INCONCLUSIVE"] * 2
+
+
+def test_runs_of_the_rounds_are_no_anchor() -> None:
+    """What another matrix called 1f is not taken for the anchor of 1."""
+    made = judge(changed(record(*APART, "1f: A A"), "1f", purpose=Purpose.ROUND))
+
+    assert [v for v in made.verdicts if v.variant == "1f"] == []
     assert results(made, Kind.EXACT, "1") == ["INCONCLUSIVE"] * 2
 
 

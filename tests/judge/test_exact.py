@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.conclude import judge
-from harness.model import Judgment, Kind, Result, RunState, Verdict
+from harness.model import Judgment, Kind, Purpose, Result, RunState, Verdict
 from harness.record import Ending
 from tests.judge.factories import (
     changed,
@@ -203,6 +203,13 @@ def test_a_baseline_that_broke_off_once_is_no_reference(second: str) -> None:
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
 
 
+def test_what_a_crashed_run_printed_says_nothing_of_a_reference() -> None:
+    """Only streams that came out whole, or broke off, are held against the baseline."""
+    made = judged("0: A A9!CRASHED", "1: A A")
+
+    assert results(made, EXACT, "1") == ["PASS"] * 2
+
+
 def test_a_baseline_that_moved_is_identical_to_itself_within_each_residency() -> None:
     """Repeats of another residency are no evidence against a reference."""
     made = judged("0: A C@3414", "1: A A")
@@ -292,7 +299,22 @@ def test_a_variant_that_hung_before_the_rounds_says_so() -> None:
     made = judged("0: A -", "1: - -", warm=["0: !TIMED_OUT", "1: !TIMED_OUT"])
 
     assert first(made, "1").reason == "not run again after it timed out before the rounds"
+    assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
     assert only(made, Kind.REPEAT, "0").reason == "1 of 2 repeats are usable (1 not run)"
+
+
+def test_a_warm_up_that_ran_is_no_reason_for_a_missing_run() -> None:
+    """Only one that hung keeps its variant from being run."""
+    made = judged("0: A A", "1: A -", warm=["1: A"])
+
+    assert of(made, EXACT, "1")[1].reason == "planned, but there is no record of it"
+
+
+def test_runs_of_another_purpose_are_not_a_variants() -> None:
+    """What is stored under a variant's id counts only if it is of the rounds."""
+    made = judge(changed(record("0: A A", "1: A A"), "1", 2, purpose=Purpose.ANCHOR))
+
+    assert results(made, EXACT, "1") == ["PASS", "INCONCLUSIVE"]
 
 
 # ---- wrong output -------------------------------------------------------------------------
@@ -355,6 +377,15 @@ def test_kinds_that_differ_are_not_claimed_with_what_was_seen() -> None:
     assert first(other, "2").difference is not None
 
 
+def test_a_strict_prefix_that_is_not_claimed_is_said_so() -> None:
+    """One stream a strict prefix of the other, wherever two are compared."""
+    made = judged("0: A A", "2: A<40~RTX A~RTX", on_device=())
+
+    assert first(made, "2").reason == (
+        "not claimed to be equal: it is a strict prefix: parts at token 40"
+    )
+
+
 def test_variants_that_share_the_other_kind_are_claimed_among_themselves() -> None:
     """Like devices give like streams: the second on that kind is compared with the first."""
     made = judged("0: A A", "2: C~RTX C~RTX", "3: C~RTX C9~RTX", on_device=())
@@ -381,7 +412,8 @@ def test_wrong_output_that_is_not_claimed_says_so(state: str) -> None:
 
     assert results(made, EXACT, "1") == ["NOT_CLAIMED"] * 2
     assert first(made, "1").reason == (
-        f"not claimed to be equal: differs from token 9 on ({state}: it was {state.lower()})"
+        f"not claimed to be equal: it is a strict prefix: parts at token 9 "
+        f"({state}: it was {state.lower()})"
     )
 
 

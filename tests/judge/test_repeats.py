@@ -50,6 +50,15 @@ def test_a_difference_is_a_fail_with_the_order_of_clusters() -> None:
     assert verdict.difference.index == 17
 
 
+def test_repeats_of_which_one_is_a_strict_prefix_are_said_so() -> None:
+    """An end of sequence that came in one repeat only."""
+    verdict = only(judged("0: A A", "1: A A<40"), REPEAT, "1")
+
+    assert verdict.reason == (
+        "2 distinct streams in 2 repeats (A B), first at token 40, one a strict prefix of the other"
+    )
+
+
 def test_a_difference_counts_also_when_another_repeat_crashed() -> None:
     """Missing streams do not hide what the others show (D22)."""
     assert results(judged("0: A A A", "1: A !CRASHED A17"), REPEAT, "1") == ["FAIL"]

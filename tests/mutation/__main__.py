@@ -37,7 +37,7 @@ ARGUMENTS = (
 RANDOM = ("test_properties.py", "test_resuming.py")
 TARGETS = {
     "harness/anchors.py": "test_anchors.py",
-    "harness/bench.py": "test_exact.py",
+    "harness/lineup.py": "test_exact.py",
     "harness/caution.py": "test_caution.py",
     "harness/conclude.py": "test_conclude.py",
     "harness/exact.py": "test_exact.py",

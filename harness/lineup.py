@@ -1,6 +1,6 @@
 """One probe's runs, laid out for comparison, and the comparison itself.
 
-A comparison comes to PASS in one place only, :meth:`Bench.compare`: two streams, both from OK
+A comparison comes to PASS in one place only, :meth:`Lineup.compare`: two streams, both from OK
 runs, at an equal and known residency, against a reference that is identical to itself.
 """
 
@@ -20,15 +20,15 @@ from harness.groups import (
 from harness.model import Purpose, Result, RunState, Verdict
 from harness.recheck import settle
 from harness.record import Ending
-from harness.streams import first_difference
+from harness.streams import first_difference, parting
 
 if TYPE_CHECKING:
     from harness.groups import Group
-    from harness.model import Difference, Kind, Run
+    from harness.model import Kind, Run
     from harness.record import Record
 
 
-class Bench:
+class Lineup:
     """What the rules ask of one probe's runs.
 
     Attributes:
@@ -162,14 +162,14 @@ class Bench:
             if verdict.difference is None:
                 reason = f"equal over {len(run.stream or ())} tokens"
                 return replace(verdict, result=Result.PASS, reason=reason)
-            verdict = replace(verdict, reason=_parting(verdict.difference))
+            verdict = replace(verdict, reason=parting(verdict.difference))
         return settle(self.record, verdict, run, reference)
 
     def against(self, kind: Kind, run: Run, reference: Run, result: Result, reason: str) -> Verdict:
-        """A verdict on two runs, with the first difference where both have a stream."""
+        """A verdict on a run and a comparable reference, with their first difference."""
         difference = None
-        if run.stream is not None and reference.stream is not None:
-            difference = first_difference(run.stream, reference.stream)
+        if run.stream is not None:
+            difference = first_difference(run.stream, reference.stream or ())
         return Verdict(
             kind=kind,
             variant=run.variant,
@@ -180,10 +180,3 @@ class Bench:
             against=(reference.variant, reference.repeat),
             difference=difference,
         )
-
-
-def _parting(difference: Difference) -> str:
-    if difference.prefix is None:
-        return f"differs from token {difference.index} on"
-    shorter = "it is" if difference.prefix == "this" else "the reference is"
-    return f"{shorter} a strict prefix: parts at token {difference.index}"
