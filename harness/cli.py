@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import traceback
 from importlib import import_module
@@ -37,7 +36,14 @@ exit codes:
 
 def entry() -> None:
     """The ``hetero-test`` command."""
-    sys.exit(main(sys.argv[1:]))
+    from harness import stdio
+
+    stdio.prepare()
+    try:
+        code = main(sys.argv[1:])
+    except SystemExit as asked:  # --help and --version
+        code = asked.code if isinstance(asked.code, int) else 0
+    sys.exit(stdio.finish(code))
 
 
 def main(argv: Sequence[str]) -> int:
@@ -52,7 +58,9 @@ def main(argv: Sequence[str]) -> int:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has gone; there is nobody left to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        from harness.stdio import discard
+
+        discard()
         return ExitCode.COULD_NOT_FINISH
     except Exception:  # noqa: BLE001 - a bug of ours must still end with its own exit code
         traceback.print_exc()

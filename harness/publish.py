@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Protocol, cast
 from harness.redact import Redactor, secrets_of
 
 if TYPE_CHECKING:
-    from harness.model import Judgment
     from harness.record import Record
+    from harness.verdict import Judgment
 
 FORMATS = {"md": "markdown", "json": "run_json", "html": "html", "junit": "junit"}
 """Format names of the command line to builder modules."""
@@ -57,7 +57,9 @@ def host_secrets(
     out: Path,
 ) -> tuple[tuple[str, str], ...]:
     """Texts of this machine and this command that are replaced before publishing."""
-    user = host = ""
+    user = host = home = ""
+    with suppress(OSError, RuntimeError):  # no HOME, and a user that the system does not know
+        home = str(Path.home())
     with suppress(OSError, KeyError):
         user = getpass.getuser()
     with suppress(OSError):
@@ -68,7 +70,7 @@ def host_secrets(
         env=env,
         build_dir=str(build_dir.absolute()),
         out_dir=str(out.absolute()),
-        home=str(Path.home()),
+        home=home,
         user=user,
         host=host,
     )
