@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+from harness.errors import UsageError
+from harness.path_option import path
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 DEMO_FOLDER = "demo"
 """What ``demo`` puts into a run directory before the run itself begins."""
 DEFAULT_TOKENS = 95
 DEFAULT_SEED = 7
+MOST_TOKENS = 2**24
+"""No engine has a context of more."""
+MOST_REPEATS = 1000
+"""Each is a launch of every variant; more are a mistyped number."""
 MANY_REPEATS = 5
 """From this many repeats on one warm-up run is made unless another number is asked for."""
 
@@ -19,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
     what = parser.add_argument_group("what is run")
     what.add_argument(
         "--build-dir",
-        type=Path,
+        type=path,
         metavar="DIR",
         required=required,
         help="folder that holds the engine's binaries",
@@ -49,14 +60,22 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
     )
     how = parser.add_argument_group("how it is run")
     how.add_argument(
-        "--max-new", type=_count, default=60, metavar="N", help="new tokens a run (default: 60)"
+        "--max-new",
+        type=_at_most(MOST_TOKENS),
+        default=60,
+        metavar="N",
+        help="new tokens a run (default: 60)",
     )
     how.add_argument(
-        "--repeats", type=_count, default=2, metavar="N", help="runs a variant (default: 2)"
+        "--repeats",
+        type=_at_most(MOST_REPEATS),
+        default=2,
+        metavar="N",
+        help="runs a variant (default: 2)",
     )
     how.add_argument(
         "--warmup",
-        type=_whole,
+        type=_at_most(MOST_REPEATS, least=0),
         metavar="N",
         help=f"warm-up runs (default: 0; 1 from {MANY_REPEATS} repeats on)",
     )
@@ -97,7 +116,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
     )
     probe.add_argument(
         "--tokens-file",
-        type=Path,
+        type=path,
         action="append",
         default=[],
         metavar="F",
@@ -106,7 +125,7 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
     out = parser.add_argument_group("what comes of it")
     out.add_argument(
         "--out",
-        type=Path,
+        type=path,
         metavar="DIR",
         help="run directory (default: hetero-test-YYYYMMDD-HHMMSS)",
     )
@@ -118,10 +137,10 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
         action="store_true",
         help="INCONCLUSIVE also for an effect that was not seen, or a refused variant",
     )
-    out.add_argument("--junit", type=Path, metavar="FILE", help="write a JUnit file as well")
+    out.add_argument("--junit", type=path, metavar="FILE", help="write a JUnit file as well")
     out.add_argument(
         "--predict",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="what hetero-test triage --json predicted, to stand beside what is measured",
     )
@@ -134,8 +153,11 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
 def default_out() -> Path:
     """A folder named after the moment, with a number behind it where that is taken."""
     stem = time.strftime("hetero-test-%Y%m%d-%H%M%S")
-    taken = (Path(stem if n == 1 else f"{stem}-{n}") for n in range(1, 1000))
-    return next(path for path in taken if not path.exists())
+    numbered = (path(stem if n == 1 else f"{stem}-{n}") for n in range(1, 1000))
+    try:
+        return next(place for place in numbered if not place.exists())
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(f"--out: {error}") from error
 
 
 def _count(text: str) -> int:
@@ -147,9 +169,28 @@ def _count(text: str) -> int:
 
 
 def _whole(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 19):
+    if not is_whole(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
+
+
+def is_whole(text: str) -> bool:
+    """Whether a text is a number from 0 on, of a size that anything is counted in."""
+    return text.isascii() and text.isdigit() and len(text) < 19
+
+
+def _at_most(most: int, least: int = 1) -> Callable[[str], int]:
+    """A type of option: a whole number within bounds."""
+
+    def bounded(text: str) -> int:
+        number = _whole(text)
+        if not least <= number <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a whole number from {least} to {most}"
+            )
+        return number
+
+    return bounded
 
 
 def _seconds(text: str) -> float:

@@ -14,7 +14,7 @@ from harness.engines import ENGINES, engine
 from harness.engines.base import Binaries, Engine, Survey
 from harness.errors import EngineNotFoundError, UsageError
 from harness.matrix import Matrix, find
-from harness.options import DEFAULT_SEED, DEFAULT_TOKENS, MANY_REPEATS
+from harness.options import DEFAULT_SEED, DEFAULT_TOKENS, MANY_REPEATS, is_whole
 from harness.record import EngineFacts, Limits, Manifest, Pinned
 from harness.version import version
 
@@ -188,8 +188,8 @@ def _setting(given: int | None, name: str, default: int) -> int:
     text = os.environ.get(PROBE_ENV + name)
     if text is None or not text.strip():
         return default
-    if not (text.isascii() and text.isdigit()):
-        raise UsageError(f"${PROBE_ENV}{name}: {text!r} is not a whole number")
+    if not is_whole(text):
+        raise UsageError(f"${PROBE_ENV}{name}: {text[:40]!r} is not a whole number from 0 on")
     return int(text)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
 from harness.model import Probe
+from harness.options import MOST_TOKENS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,8 +35,13 @@ def generated(*, count: int, seed: int, vocab: int, max_new: int, name: str = "d
         name: of the probe.
 
     Raises:
-        UsageError: the vocabulary is too small, the ids would lie outside it.
+        UsageError: the vocabulary is too small, the ids would lie outside it; or a number is
+            larger than any engine can take.
     """
+    if not 1 <= count <= MOST_TOKENS:
+        raise UsageError(f"a prompt of {count} ids: from 1 to {MOST_TOKENS} can be drawn")
+    if vocab > INT32_MAX + 1:
+        raise UsageError(f"a vocabulary of {vocab}: ids are 32-bit numbers")
     upper = max(FLOOR, vocab - TAIL)
     if vocab < upper:
         raise UsageError(

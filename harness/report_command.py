@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from harness.path_option import path
 
 if TYPE_CHECKING:
     import argparse
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``report``."""
-    parser.add_argument("rundir", type=Path, metavar="RUNDIR", help="folder of a run")
+    parser.add_argument("rundir", type=path, metavar="RUNDIR", help="folder of a run")
     parser.add_argument(
         "--format",
         choices=("md", "json", "html", "junit"),

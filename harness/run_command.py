@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from harness.model import Judgment
     from harness.prepare import Ready
     from harness.record import Manifest, Record
+    from harness.verdict import Judgment
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,6 +31,10 @@ def run(args: argparse.Namespace) -> int:
             "no model flags: write -- and then the engine's own flags",
             hint="hetero-test --build-dir build -- --pack /models/pack …",
         )
+    if args.resume and args.out is None:
+        raise UsageError("--resume: say which run directory is to be gone on with: --out DIR")
+    if args.junit is not None:
+        refuse_no_file(args.junit)
     args.out = args.out or default_out()
     ready = prepare(args)
     if args.list:
@@ -39,6 +43,18 @@ def run(args: argparse.Namespace) -> int:
         sys.stdout.write(listing(ready))
         return ExitCode.PASS
     return tell(args, *carry_out(args, ready))
+
+
+def refuse_no_file(path: Path) -> None:
+    """Refuse what no file can be written to while nothing is lost by it.
+
+    Raises:
+        UsageError: it is a folder, or below something that is none.
+    """
+    above = next(parent for parent in path.absolute().parents if parent.exists())
+    if path.is_dir() or not above.is_dir():
+        what = "it is a folder" if path.is_dir() else f"{above} is no folder"
+        raise UsageError(f"--junit {path}: {what}", hint="name a file")
 
 
 def carry_out(args: argparse.Namespace, ready: Ready) -> tuple[Record, Judgment]:
@@ -96,7 +112,11 @@ def report_renderer(manifest: Manifest, out: Path) -> Callable[[Record, Judgment
 
 
 def tell(args: argparse.Namespace, record: Record, judgment: Judgment) -> int:
-    """Verdict lines and the report's path on stdout; returns the exit code."""
+    """Verdict lines and the report's path on stdout; returns the exit code.
+
+    Raises:
+        StoreError: the JUnit file cannot be written; everything else was told before.
+    """
     from harness.ci import annotation, write_summary
     from harness.exits import exit_code
     from harness.publish import build
@@ -112,10 +132,20 @@ def tell(args: argparse.Namespace, record: Record, judgment: Judgment) -> int:
         report = build("markdown", record, judgment, out=out, redact=redact)
         if (why := write_summary(report, os.environ)) is not None:
             print(f"hetero-test: warning: {why}", file=sys.stderr)
-    if args.junit is not None:
-        from harness.store import write, writing
-
-        with writing(args.junit):
-            write(args.junit, build("junit", record, judgment, out=out, redact=redact))
     print(f"report: {out / 'report.md'}", flush=True)
+    if args.junit is not None:
+        _write_junit(args.junit, build("junit", record, judgment, out=out, redact=redact))
     return exit_code(record, judgment)
+
+
+def _write_junit(path: Path, text: str) -> None:
+    from harness.errors import StoreError
+    from harness.store import write
+
+    try:
+        write(path, text)
+    except OSError as error:
+        raise StoreError(
+            f"--junit {path}: cannot be written: {error.strerror}",
+            hint="hetero-test report RUNDIR --format junit prints the same",
+        ) from error

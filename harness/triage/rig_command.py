@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from harness.path_option import path
 
 if TYPE_CHECKING:
     import argparse
@@ -28,11 +29,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of TOML")
     parser.add_argument(
-        "--out", type=Path, metavar="FILE", help="write the rig to a new file instead of stdout"
+        "--out", type=path, metavar="FILE", help="write the rig to a new file instead of stdout"
     )
     parser.add_argument(
         "--log",
-        type=Path,
+        type=path,
         metavar="FILE",
         help="a loader's log, for what ggml says of unified memory (uma: 0 or 1)",
     )

@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.path_option import path
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping
@@ -23,11 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _draft_arguments(parser)
     out = parser.add_argument_group("output (Markdown on stdout unless told otherwise)")
     out.add_argument("--json", action="store_true", help="print JSON (hetero-test/triage/1)")
-    out.add_argument("--html", type=Path, metavar="FILE", help="write a page with a picture")
+    out.add_argument("--html", type=path, metavar="FILE", help="write a page with a picture")
     out.add_argument("--no-redact", action="store_true", help="keep names, paths and addresses")
     out.add_argument(
         "--calibrate",
-        type=Path,
+        type=path,
         metavar="RUNDIR",
         help="fit split cost and bandwidths to a run, and write them into the --rig file",
     )
@@ -35,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _ask_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what is asked")
-    what.add_argument("--model", type=Path, metavar="FILE", help="a GGUF file, first shard")
-    what.add_argument("--model-facts", type=Path, metavar="FILE", help="its facts in TOML instead")
-    what.add_argument("--rig", type=Path, metavar="FILE", help="a rig file (default: this machine)")
+    what.add_argument("--model", type=path, metavar="FILE", help="a GGUF file, first shard")
+    what.add_argument("--model-facts", type=path, metavar="FILE", help="its facts in TOML instead")
+    what.add_argument("--rig", type=path, metavar="FILE", help="a rig file (default: this machine)")
     what.add_argument(
         "--context", type=int, default=8192, metavar="N", help="positions a slot (default: 8192)"
     )
@@ -55,7 +57,7 @@ def _ask_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="R",
         help="prompt tokens read for each token written, to weigh prefill (default: 4)",
     )
-    what.add_argument("--build-dir", type=Path, metavar="DIR", help="check its backends")
+    what.add_argument("--build-dir", type=path, metavar="DIR", help="check its backends")
 
 
 def _measured_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +78,7 @@ def _measured_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _draft_arguments(parser: argparse.ArgumentParser) -> None:
     draft = parser.add_argument_group("drafting")
-    draft.add_argument("--draft", type=Path, metavar="FILE|own", help="a drafter, or its own head")
+    draft.add_argument("--draft", type=path, metavar="FILE|own", help="a drafter, or its own head")
     draft.add_argument("--draft-device", metavar="DEVICE", help="where it runs")
     draft.add_argument("--draft-window", type=int, default=3, metavar="K", help="drafts a round")
     draft.add_argument("--draft-tok-s", type=float, metavar="TOK_S", help="its speed there")
