@@ -10,15 +10,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.groups import Bond, shared_id, strayed, unreached
-from harness.model import Kind, Result
 from harness.standing import MOVED, effects_of
+from harness.verdict import Kind, Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.groups import Group
     from harness.lineup import Lineup
-    from harness.model import Effect, Run, Verdict
+    from harness.model import Effect, Run
+    from harness.verdict import Verdict
 
 
 def anchor_verdicts(lineup: Lineup) -> list[Verdict]:

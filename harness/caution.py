@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING
 
 from harness.effect import AS_PICKED, NO_TRACE
 from harness.groups import baseline_id, comparable, of_rounds
-from harness.model import Kind, Purpose, Result
+from harness.model import Purpose
 from harness.recheck import MOVERS
 from harness.repeats import renumbered
+from harness.verdict import Kind, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from harness.model import Run, Speculation, Verdict
+    from harness.model import Run, Speculation
     from harness.record import Record
+    from harness.verdict import Verdict
 
 DRIFT = 0.03
 """Relative change of decode time between first and last baseline that is worth telling."""

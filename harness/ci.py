@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.model import Conclusion
 from harness.plain import printable
+from harness.verdict import Conclusion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.model import Judgment
+    from harness.verdict import Judgment
 
 SUMMARY_BYTES = 1024 * 1024
 """GitHub refuses the whole summary of a step above this."""

@@ -9,17 +9,18 @@ from harness.caution import cautions, draft_cautions
 from harness.groups import NEVER_STARTED, baseline_id
 from harness.headline import headline, sentence, unfinished, words
 from harness.judge import verdicts
-from harness.model import Conclusion, Effect, Judgment, Kind, Result
+from harness.model import Effect
 from harness.near_tie import explained
 from harness.record import Ending
 from harness.standing import MOVED, effects_of, summaries_of, variant_of
 from harness.streams import clusters
+from harness.verdict import Conclusion, Judgment, Kind, Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.model import Verdict
     from harness.record import Record
+    from harness.verdict import Verdict
 
 
 def judge(record: Record) -> Judgment:

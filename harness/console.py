@@ -8,14 +8,16 @@ from statistics import median
 from typing import TYPE_CHECKING, Self
 
 from harness.followups import launches
-from harness.model import Result, RunState
+from harness.model import RunState
 from harness.plain import printable
+from harness.verdict import Result
 
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from harness.model import Cell, Judgment, Run
+    from harness.model import Cell, Run
     from harness.record import Record
+    from harness.verdict import Judgment
 
 WIDEST = 160
 

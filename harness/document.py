@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.model import Result
 from harness.stored import to_data
+from harness.verdict import Result
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from harness.model import Explanation, Judgment, PlannedVariant, Run, VariantSummary, Verdict
+    from harness.model import PlannedVariant, Run
     from harness.record import Record
+    from harness.verdict import Explanation, Judgment, VariantSummary, Verdict
 
 SCHEMA = "hetero-test/run/1"
 

@@ -10,15 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.groups import WRONG_OUTPUT, Bond, comparable, shared_id
-from harness.model import Kind, Result
 from harness.streams import first_difference, parting
+from harness.verdict import Kind, Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from harness.groups import Group
     from harness.lineup import Lineup
-    from harness.model import Run, Verdict
+    from harness.model import Run
+    from harness.verdict import Verdict
 
 
 def exact_verdicts(lineup: Lineup, anchors: Sequence[Verdict]) -> list[Verdict]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.errors import ExitCode
-from harness.model import Conclusion
 from harness.record import Ending
+from harness.verdict import Conclusion
 
 if TYPE_CHECKING:
-    from harness.model import Judgment
     from harness.record import Record
+    from harness.verdict import Judgment
 
 ENDINGS = {
     Ending.INTERRUPTED: ExitCode.INTERRUPTED,

@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING
 
 from harness.effect import NO_TRACE
 from harness.groups import NEVER_STARTED, baseline_id
-from harness.model import Conclusion, Effect, Kind, Result
+from harness.model import Effect
 from harness.record import Ending
 from harness.standing import variant_of
+from harness.verdict import Conclusion, Kind, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.model import PlannedVariant, RunState, VariantSummary, Verdict
+    from harness.model import PlannedVariant, RunState
     from harness.record import Record
+    from harness.verdict import VariantSummary, Verdict
 
 
 def headline(

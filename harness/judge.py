@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from harness.anchors import anchor_verdicts
 from harness.exact import exact_verdicts
 from harness.lineup import Lineup
-from harness.model import Kind, Verdict
 from harness.repeats import repeat_verdicts
+from harness.verdict import Kind, Verdict
 
 if TYPE_CHECKING:
     from harness.record import Record

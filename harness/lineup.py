@@ -17,15 +17,17 @@ from harness.groups import (
     first_baseline,
     groups,
 )
-from harness.model import Purpose, Result, RunState, Verdict
+from harness.model import Purpose, RunState
 from harness.recheck import settle
 from harness.record import Ending
 from harness.streams import first_difference, parting
+from harness.verdict import Result, Verdict
 
 if TYPE_CHECKING:
     from harness.groups import Group
-    from harness.model import Kind, Run
+    from harness.model import Run
     from harness.record import Record
+    from harness.verdict import Kind
 
 
 class Lineup:

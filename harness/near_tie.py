@@ -14,14 +14,15 @@ from dataclasses import dataclass, replace
 from math import ceil, isfinite
 from typing import TYPE_CHECKING
 
-from harness.model import Explanation, Kind, Result, Tie
 from harness.streams import first_difference
+from harness.verdict import Explanation, Kind, Result, Tie
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from harness.model import Run, TokenChance, Verdict
+    from harness.model import Run, TokenChance
     from harness.record import Record
+    from harness.verdict import Verdict
 
 LEAST_VALUES = 8
 """With fewer measured values than this the noise of a pair is not known."""

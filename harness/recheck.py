@@ -13,7 +13,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from harness.groups import WRONG_OUTPUT, comparable
-from harness.model import Kind, Result, RunState, Verdict
+from harness.model import RunState
+from harness.verdict import Kind, Result, Verdict
 
 if TYPE_CHECKING:
     from harness.model import Run

@@ -6,9 +6,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from harness.groups import NEVER_STARTED, strayed
-from harness.model import Kind, Purpose, Result, Verdict
+from harness.model import Purpose
 from harness.recheck import moved, settle
 from harness.streams import first_difference, lettering
+from harness.verdict import Kind, Result, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

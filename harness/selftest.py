@@ -13,17 +13,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from harness import run_command
-from harness.model import Conclusion, Result, RunState
+from harness.model import RunState
 from harness.prepare import prepare
 from harness.reference.build import write_build
 from harness.reference.faults import fault_env
+from harness.verdict import Conclusion, Result
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from harness.model import Judgment
     from harness.record import Record
+    from harness.verdict import Judgment
 
 CHAINED = "has:--draft-chain-batch"
 QUICK = ("--max-new", "40", "--only", "1,4", "--idle-timeout", "8", "--quiet")

@@ -17,12 +17,13 @@ from harness.errors import HeteroTestError
 from harness.followups import next_cell, wedged
 from harness.interrupt import Interrupt
 from harness.launch import launch
-from harness.model import Judgment, Run
+from harness.model import Run
 from harness.outcome import Limits, Request, StopReason
 from harness.record import Ending, Record
 from harness.state import state_of
 from harness.store import Store, add
 from harness.stored import dumps
+from harness.verdict import Judgment
 
 if TYPE_CHECKING:
     from pathlib import Path

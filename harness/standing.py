@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.groups import anchor_id, baseline_id, shared_id
-from harness.model import Effect, Kind, Result, VariantSummary
+from harness.model import Effect
+from harness.verdict import Kind, Result, VariantSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.model import PlannedVariant, Verdict
+    from harness.model import PlannedVariant
     from harness.record import Record
+    from harness.verdict import Verdict
 
 MOVED = frozenset({Effect.PROVEN, Effect.UNOBSERVABLE})
 """Effects with which an equal stream tells something of the placement."""

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from harness.model import Cell, Judgment
+    from harness.model import Cell
+    from harness.verdict import Judgment
 
 RUNNING = "running.json"
 """Who was started last; see :meth:`Store.note_start`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.model import Cluster, Difference
+from harness.verdict import Cluster, Difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.model import Kind, Result
 from harness.plain import printable
+from harness.verdict import Kind, Result
 
 if TYPE_CHECKING:
-    from harness.model import Judgment
     from harness.record import Record
+    from harness.verdict import Judgment
 
 WIDEST = 300
 SHOWN_RESULTS = (Result.INCONCLUSIVE, Result.SKIPPED, Result.NOT_CLAIMED)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from harness.engines import ENGINES, engine
 from harness.groups import Bond, groups
-from harness.model import Result, RunState
+from harness.model import RunState
+from harness.verdict import Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

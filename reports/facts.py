@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.model import Kind, Purpose, Result
+from harness.model import Purpose
 from harness.record import Ending
+from harness.verdict import Kind, Result
 
 from .escape import UNKNOWN
 

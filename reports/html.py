@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from harness.model import Judgment
     from harness.record import Record
     from harness.redact import Redactor
+    from harness.verdict import Judgment
 
 EVERYTHING = Detail(
     ids=64,

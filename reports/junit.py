@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from harness.model import Conclusion, Kind, Result, RunState
+from harness.model import RunState
+from harness.verdict import Conclusion, Kind, Result
 
 from . import facts
 from .view import View
@@ -18,9 +19,10 @@ from .view import View
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.model import Judgment, Run, Verdict
+    from harness.model import Run
     from harness.record import Record
     from harness.redact import Redactor
+    from harness.verdict import Judgment, Verdict
 
 MATRIX = "matrix"
 """The suite of the conclusion and of the variants without a run."""

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from jinja2 import Environment
 
-    from harness.model import Judgment
     from harness.record import Record
     from harness.redact import Redactor
+    from harness.verdict import Judgment
 
 
 def build(record: Record, judgment: Judgment, *, redactor: Redactor) -> str:

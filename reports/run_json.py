@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from harness.document import document
 
 if TYPE_CHECKING:
-    from harness.model import Judgment
     from harness.record import Record
     from harness.redact import Redactor
+    from harness.verdict import Judgment
 
 VECTORS = frozenset({"argv", "model_flags", "flags"})
 """Keys that hold argument vectors, in which a secret is an argument behind its flag."""

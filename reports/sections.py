@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harness.model import Effect, Purpose, Result
+from harness.model import Effect, Purpose
+from harness.verdict import Result
 
 from .view import folder, place_of
 
 if TYPE_CHECKING:
-    from harness.model import Run, Verdict
+    from harness.model import Run
+    from harness.verdict import Verdict
 
     from .budget import Cuts, Detail
     from .view import View

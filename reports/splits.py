@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harness.model import Result
+from harness.verdict import Result
 
 from .blocks import Block
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from harness.model import Verdict
+    from harness.verdict import Verdict
 
     from .budget import Cuts, Detail
     from .view import View

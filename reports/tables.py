@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Literal
 
-from harness.model import Effect, Purpose, Result
+from harness.model import Effect, Purpose
 from harness.streams import first_difference
+from harness.verdict import Result
 
 from .escape import UNKNOWN
 from .spread import number
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from harness.model import Cluster, Run
+    from harness.model import Run
+    from harness.verdict import Cluster
 
     from .view import View
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from harness.model import Judgment, Run
+    from harness.model import Run
     from harness.record import Manifest, Record
+    from harness.verdict import Judgment
 
 
 def texts_of(record: Record, judgment: Judgment) -> Iterator[str]:

@@ -11,18 +11,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from harness.model import Effect, Judgment, Purpose, Result, RunState
+from harness.model import Effect, Purpose, RunState
 from harness.plain import clip, visible
 from harness.record import Record
 from harness.redact import Redactor
 from harness.store import list_of
+from harness.verdict import Judgment, Result
 
 from .texts import texts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from harness.model import Cluster, Run, VariantSummary, Verdict
+    from harness.model import Run
+    from harness.verdict import Cluster, VariantSummary, Verdict
 
 _LINE_END = re.compile(r"\s*[\r\n]+\s*")
 RunKey = tuple[str, str, int]

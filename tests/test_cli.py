@@ -343,9 +343,7 @@ def test_on_a_terminal_a_live_line_shows_what_runs(tmp_path: Path) -> None:
         "--build-dir", str(build), "--only", "1", "--repeats", "1", "--", *MODEL_FLAGS, cwd=tmp_path
     )
     child.expect(r"1/2 variant 0, repeat 1 · \d")
-    child.expect(
-        r"2/2 variant 1, repeat 1 · [^\r]* to the end · 1 OK, 0 not · 0 PASS / 0 FAIL"
-    )
+    child.expect(r"2/2 variant 1, repeat 1 · [^\r]* to the end · 1 OK, 0 not · 0 PASS / 0 FAIL")
     child.expect("PASS — ")
     child.expect(pexpect.EOF)
     child.close()

@@ -8,22 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model import (
-    Kind,
-    PlannedVariant,
-    Probe,
-    Purpose,
-    Result,
-    Run,
-    RunState,
-    Tie,
-    TokenChance,
-    Variant,
-    Verdict,
-)
+from harness.model import PlannedVariant, Probe, Purpose, Run, RunState, TokenChance, Variant
 from harness.near_tie import IDS_ONLY, LEAST_VALUES, NEAR_TIE, SHOWN, explain, explained
 from harness.record import EngineFacts, Limits, Manifest, MatrixFacts, Record, Rig
 from harness.streams import first_difference
+from harness.verdict import Kind, Result, Tie, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

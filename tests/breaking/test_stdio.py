@@ -108,7 +108,8 @@ def test_a_path_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
     """The report's path can be used as it was printed, whatever bytes it holds."""
     build = write_build(tmp_path / "build")
     out = os.fsencode(tmp_path) + b"/o\xff\xfe"
-    argv = [sys.executable, "-m", "harness", "--build-dir", build, "--out", out]
+    argv: list[str | bytes | Path] = [sys.executable, "-m", "harness", "--build-dir", build]
+    argv += ["--out", out]
     done = subprocess.run(
         [*argv, "--only", "1", "--repeats", "1", "--quiet", "--", *MODEL_FLAGS],
         capture_output=True,

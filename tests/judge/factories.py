@@ -21,8 +21,6 @@ from typing import Any
 from harness.conclude import judge
 from harness.model import (
     Effect,
-    Judgment,
-    Kind,
     PlannedVariant,
     Probe,
     Purpose,
@@ -31,7 +29,6 @@ from harness.model import (
     RunState,
     Speculation,
     Variant,
-    Verdict,
 )
 from harness.record import (
     Ending,
@@ -43,6 +40,7 @@ from harness.record import (
     Record,
     Rig,
 )
+from harness.verdict import Judgment, Kind, Verdict
 
 LENGTH = 60
 CARD = "GTX 1080 Ti"

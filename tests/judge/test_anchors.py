@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.conclude import judge
-from harness.model import Conclusion, Effect, Kind, Purpose, Result
+from harness.model import Effect, Purpose
+from harness.verdict import Conclusion, Kind, Result
 from tests.judge.factories import changed, judged, of, record, results, two_prompts
 
 ANCHOR = Kind.ANCHOR

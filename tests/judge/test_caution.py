@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from harness.conclude import judge
-from harness.model import Conclusion, Purpose, Run, RunState, Timings
+from harness.model import Purpose, Run, RunState, Timings
 from harness.record import Record
+from harness.verdict import Conclusion
 from tests.judge.factories import (
     DRAFTS,
     changed,

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from harness.conclude import judge
-from harness.model import Conclusion, Effect, Kind, Result, RunState
+from harness.model import Effect, RunState
 from harness.record import Ending, Record
+from harness.verdict import Conclusion, Kind, Result
 from tests.judge.factories import (
     DRAFTS,
     changed,

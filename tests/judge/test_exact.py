@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harness.conclude import judge
-from harness.model import Judgment, Kind, Purpose, Result, RunState, Verdict
+from harness.model import Purpose, RunState
 from harness.record import Ending
+from harness.verdict import Judgment, Kind, Result, Verdict
 from tests.judge.factories import (
     changed,
     context,

@@ -10,8 +10,9 @@ import pytest
 
 from harness.conclude import judge
 from harness.followups import launches, next_cell, wedged
-from harness.model import Cell, Conclusion, Kind, Purpose, Run, RunState
+from harness.model import Cell, Purpose, Run, RunState
 from harness.record import Pinned, Record
+from harness.verdict import Conclusion, Kind
 from tests.judge.factories import RECIPE, probe, results
 from tests.judge.rig import CACHE, Play, World, asked, engine, keys, play
 from tests.judge.rig import forced_size as size

@@ -11,18 +11,9 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from harness.conclude import judge
-from harness.model import (
-    Conclusion,
-    Effect,
-    Judgment,
-    Kind,
-    Purpose,
-    Residency,
-    Result,
-    Run,
-    RunState,
-)
+from harness.model import Effect, Purpose, Residency, Run, RunState
 from harness.record import Ending, Record
+from harness.verdict import Conclusion, Judgment, Kind, Result
 from tests.judge.factories import changed, stream
 from tests.judge.rig import World, asked, play
 from tests.judge.strategies import EDITS, EITHER, NEVER, PLANS, SOUND

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from harness.conclude import judge
-from harness.model import Conclusion, Judgment, Kind, Speculation, Verdict
+from harness.model import Speculation
 from harness.recheck import Question, doubt, moved
 from harness.record import Pinned, Record
+from harness.verdict import Conclusion, Judgment, Kind, Verdict
 from tests.judge.factories import DRAFTS, RECIPE, changed, context, of, record, run
 
 OTHER_DRAFTS = Speculation(rounds=25, window=6, accepted=35, offered=70, tokens_per_round=2.4)

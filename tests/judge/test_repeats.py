@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from harness.conclude import judge
-from harness.model import Kind, Result
 from harness.record import Ending
 from harness.repeats import renumbered
+from harness.verdict import Kind, Result
 from tests.judge.factories import (
     changed,
     context,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harness.conclude import judge
-from harness.model import Effect, Judgment, VariantSummary
+from harness.model import Effect
+from harness.verdict import Judgment, VariantSummary
 from tests.judge.factories import changed, judged, planned, record
 
 APART = ("0: A A", "1: B@5011 B@5011")

@@ -8,16 +8,10 @@ import pytest
 from harness.reports.markdown import build
 
 from harness.conclude import judge
-from harness.model import (
-    Effect,
-    Explanation,
-    PlannedVariant,
-    Residency,
-    RunState,
-    Variant,
-)
+from harness.model import Effect, PlannedVariant, Residency, RunState, Variant
 from harness.record import Ending, Pinned, Record
 from harness.redact import Redactor
+from harness.verdict import Explanation
 
 from .factories import (
     flipped,
