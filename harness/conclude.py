@@ -9,7 +9,6 @@ from harness.caution import cautions, draft_cautions
 from harness.groups import NEVER_STARTED, baseline_id
 from harness.headline import headline, sentence, unfinished, words
 from harness.judge import verdicts
-from harness.model import Effect
 from harness.near_tie import explained
 from harness.record import Ending
 from harness.standing import MOVED, effects_of, summaries_of, variant_of
@@ -19,6 +18,7 @@ from harness.verdict import Conclusion, Judgment, Kind, Result
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from harness.model import Effect
     from harness.record import Record
     from harness.verdict import Verdict
 

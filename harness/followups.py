@@ -17,6 +17,7 @@ from harness.judge import verdicts
 from harness.model import Purpose, RunState
 from harness.plan import base_flags, cell, round_count, rounds, sizing_count, variant_by_id
 from harness.recheck import Question, recheck_id
+from harness.record import Record
 from harness.ties import NOT_REPEATED, tie_cells
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     from harness.engines.base import Engine
     from harness.model import Cell, Run
-    from harness.record import Manifest, Record
+    from harness.record import Manifest
 
 
 def next_cell(record: Record, engine: Engine) -> Cell | None:
@@ -39,6 +40,11 @@ def next_cell(record: Record, engine: Engine) -> Cell | None:
         for found in source(record, engine):
             return replace(found, order=_behind(record))
     return None
+
+
+def planned_cells(manifest: Manifest, engine: Engine) -> tuple[Cell, ...]:
+    """Every launch that is certain, in order: warm-ups, then rounds."""
+    return (*_warmups(Record(manifest=manifest), engine), *rounds(manifest, engine))
 
 
 def wedged(record: Record) -> str | None:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness.effect import NO_TRACE
-from harness.followups import launches
+from harness.followups import launches, planned_cells
+from harness.model import Purpose
 from harness.plain import visible
-from harness.plan import rounds
 
 if TYPE_CHECKING:
     from harness.model import PlannedVariant
@@ -58,7 +58,7 @@ def _variant(entry: PlannedVariant) -> str:
 def _commands(ready: Ready) -> list[str]:
     probes = {probe.name: probe for probe in ready.manifest.probes}
     out = []
-    for cell in rounds(ready.manifest, ready.engine):
+    for cell in planned_cells(ready.manifest, ready.engine):
         argv = ready.engine.command(
             ready.binaries,
             cell.flags,
@@ -67,5 +67,7 @@ def _commands(ready: Ready) -> list[str]:
         )
         env = " ".join(f"{name}={shlex.quote(value)}" for name, value in cell.env)
         name = f"V{cell.variant}/{cell.probe}-{cell.repeat}"
+        if cell.purpose is Purpose.WARMUP:
+            name = f"warmup/{name}"
         out.append(f"  {name:<16} {env + ' ' if env else ''}{shlex.join(argv)}")
     return out

@@ -206,7 +206,7 @@ def prediction(path: Path | None) -> str | None:
     try:
         text = path.read_text(encoding="utf-8")
         data = json.loads(text)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not a JSON text"
         raise UsageError(f"--predict {path}: cannot be read: {reason}") from error
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:

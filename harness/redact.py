@@ -175,6 +175,7 @@ def _is_secret_flag(arg: str) -> bool:
 
 
 _SECRET_FLAG = re.compile(rf"--?(?:[\w-]*[-_])?(?i:{SECRET_WORD}|token|-hft)|-hft")
+_CREDENTIALS = re.compile(r"://([^/\s:@]+):([^/\s@]+)@")
 _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:token|secret|password|passwd|key|credentials?)$")
 
 
@@ -191,6 +192,9 @@ def _secrets(flags: Sequence[str], env: Sequence[Pair]) -> list[Pair]:
     for name, value in env:
         if _SECRET_NAME.search(name):
             found[value] = None
+    for text in (*flags, *(value for _, value in env)):
+        for user, password in _CREDENTIALS.findall(text):
+            found[f"{user}:{password}"] = found[password] = None
     # A short one could be any word of the text; it is replaced beside its flag only.
     return [(value, "<secret>") for value in found if len(value) >= 6 and not _is_word(value, ())]
 

@@ -84,7 +84,7 @@ def load(path: Path) -> dict[str, Any]:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise StoreError(f"{path}: not a JSON text: {error}") from error
     if not isinstance(data, dict):
         raise StoreError(f"{path}: not a JSON object")

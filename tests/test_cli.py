@@ -276,6 +276,18 @@ def test_the_list_runs_nothing_and_shows_every_command(
     assert re.search(r"^  7 .*SKIPPED, needs 1 device, 2 found", told.stdout, re.MULTILINE)
 
 
+def test_the_list_shows_as_many_commands_as_it_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Warm-ups and the sizing runs of ``--pinned`` are launches too."""
+    args = ("--list", "--only", "1", "--pinned", "--warmup", "1", "--repeats", "1")
+    told = play(tmp_path, capsys, args=args)
+    commands = [line for line in told.stdout.splitlines() if re.match(r"  (warmup/)?V", line)]
+    assert "5 launches" in told.stdout
+    assert len(commands) == 5
+    assert all("--adapt-every 0" in line for line in commands)
+
+
 def test_the_default_folder_is_named_after_the_moment(tmp_path: Path) -> None:
     """Without ``--out`` the run directory is ``hetero-test-YYYYMMDD-HHMMSS`` right here."""
     build = write_build(tmp_path / "build")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,24 @@ def test_every_command_and_matrix_is_in_the_readme() -> None:
         assert f"hetero-test {name}" in README or name == "run"
     for name in shipped():
         assert f"`{name}`" in README
+
+
+def test_every_module_can_be_found_from_contributing() -> None:
+    """The table of CONTRIBUTING names each module of ``harness/``, and none that is not there."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = re.findall(r"`([a-z_]+)`", text.split("| you want to change")[1].split("## Rules")[0])
+    modules = {path.stem for path in (ROOT / "harness").glob("*.py")} - {"__init__", "__main__"}
+    assert modules <= set(table)
+    assert set(table) <= modules
+
+
+def test_every_package_is_in_the_wheel() -> None:
+    """A folder with modules in it is listed for setuptools, or a wheel would miss it."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
+    found = {"harness.matrices", "harness.reports"}
+    for path in (ROOT / "harness").rglob("*.py"):
+        found.add(".".join(path.parent.relative_to(ROOT).parts))
+    assert set(listed) == found
 
 
 def test_the_matrix_in_the_readme_is_valid(tmp_path: Path) -> None:
