@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 from typing import TYPE_CHECKING, Final
 
 from harness.engines import llama_devices, llama_flags
+from harness.engines.ask import ask
 from harness.engines.base import Survey
 from harness.engines.llama_lines import decoded
 from harness.errors import EngineNotFoundError, NothingToCompareError, UsageError
@@ -83,26 +82,19 @@ def known_flags(help_text: bytes) -> frozenset[str] | None:
     return frozenset(found) or None
 
 
-def _ask(binaries: Binaries, arguments: Sequence[str]) -> tuple[int, bytes]:
-    """Exit code and output of a question to the binary."""
-    try:
-        done = subprocess.run(
-            [binaries.engine, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "LC_ALL": "C"},
-            timeout=_PATIENCE_S,
-            check=False,
-        )
-    except OSError as error:
+def _ask(binaries: Binaries, arguments: Sequence[str]) -> tuple[int | None, bytes]:
+    """Exit code (None: ended by a signal) and output of a question to the binary."""
+    answer = ask((str(binaries.engine), *arguments), limit_s=_PATIENCE_S)
+    outcome = answer.outcome
+    assert outcome is not None
+    if outcome.start_error is not None:
         raise EngineNotFoundError(
-            f"{binaries.engine} cannot be run: {error.strerror}",
+            f"the engine cannot be run: {outcome.start_error}",
             hint="see that it is executable and built for this machine",
-        ) from error
-    except subprocess.TimeoutExpired as error:
+        )
+    if outcome.stopped is not None:
         raise NothingToCompareError(
             f"{binaries.engine.name} {' '.join(arguments)} gave no answer in {_PATIENCE_S:g} s",
             hint="an RPC server or a driver may hang",
-        ) from error
-    return done.returncode, done.stdout
+        )
+    return outcome.exit_code, (answer.stdout + answer.stderr).encode()

@@ -3,44 +3,27 @@
 from __future__ import annotations
 
 import re
-import tempfile
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harness.engines.ask import Answer, ask
 from harness.engines.base import Survey
-from harness.launch import launch
 from harness.model import Device
-from harness.outcome import Limits, Request, StopReason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
+    from pathlib import Path
 
     from harness.engines.base import Binaries
-    from harness.outcome import Outcome
 
 ASK_S = 60.0
 """How long a question to a binary may take; a driver that is asleep needs some seconds."""
-_ANSWER_BYTES = 1 << 20
 
 _DEVICE = re.compile(r"device (\d{1,6}): (.*?)(?: \(HIP (gfx\w+)\))?\s*")
 _EXACT_BYTES = re.compile(r"\((\d{1,18}) B\)")
 _GIB = re.compile(r"\b(\d{1,9}(?:\.\d{1,9})?) GiB\b")
 _FLAG = re.compile(r"(?<![\w-])--[A-Za-z][\w-]*\w")
 _NONE = "(no GPU device)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a binary said to a question.
-
-    Attributes:
-        trouble: why the answer counts for nothing; None if it counts.
-    """
-
-    stdout: str
-    stderr: str
-    trouble: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +48,7 @@ def survey(binaries: Binaries, *, devices: int | None, ask_s: float = ASK_S) -> 
 
     Whatever the binaries do, this answers: a fact that could not be had is None.
     """
-    help_ = _ask((str(binaries.engine), "--help"), ask_s)
+    help_ = ask((str(binaries.engine), "--help"), limit_s=ask_s)
     flags = frozenset(_FLAG.findall(help_.stderr + "\n" + help_.stdout))
     notes = []
     if help_.trouble is not None or not flags:
@@ -121,8 +104,8 @@ def _listed(tool: Path | None, ask_s: float) -> Iterable[tuple[str, Answer]]:
     if tool is None:
         yield "strata-device", Answer(stdout="", stderr="", trouble="there is none in the build")
         return
-    yield f"{tool.name} --list-devices", _ask((str(tool), "--list-devices"), ask_s)
-    yield tool.name, _ask((str(tool),), ask_s)
+    yield f"{tool.name} --list-devices", ask((str(tool), "--list-devices"), limit_s=ask_s)
+    yield tool.name, ask((str(tool),), limit_s=ask_s)
 
 
 def parse_listing(text: str) -> Listing:
@@ -185,36 +168,3 @@ def _device(ordinal: int, facts: dict[str, str], backend: str) -> Device:
 def kind(backend: str, name: str, *, emulated: bool = False) -> str:
     """What decides a device's rounding: two cards of one model and backend are one kind."""
     return f"{backend} {name}" + (" (emulated)" if emulated else "")
-
-
-def _ask(argv: Sequence[str], ask_s: float) -> Answer:
-    """Run a binary for its answer, within limits, and leave nothing of it running."""
-    with tempfile.TemporaryDirectory(prefix="hetero-test-") as folder:
-        stdout, stderr = Path(folder, "stdout"), Path(folder, "stderr")
-        limits = Limits(run_s=ask_s, idle_s=ask_s, output_bytes=_ANSWER_BYTES, grace_s=1.0)
-        request = Request(
-            argv=tuple(argv), stdout=stdout, stderr=stderr, limits=limits, mark="survey"
-        )
-        outcome = launch(request)
-        return Answer(
-            stdout=_text(stdout), stderr=_text(stderr), trouble=_trouble(outcome, _text(stderr))
-        )
-
-
-def _text(path: Path) -> str:
-    with path.open("rb") as file:
-        return file.read(_ANSWER_BYTES).decode("utf-8", "replace").replace("\0", "")
-
-
-def _trouble(outcome: Outcome, stderr: str) -> str | None:
-    said = next((f": {line.strip()[:200]}" for line in stderr.splitlines() if line.strip()), "")
-    if outcome.start_error is not None:
-        return f"it could not be started: {outcome.start_error}"
-    if outcome.stopped is not None or outcome.output_truncated:
-        why = (outcome.stopped or StopReason.OUTPUT_CAP).value
-        return f"it was stopped ({why}) after {outcome.elapsed_s:.0f} s"
-    if outcome.signal is not None:
-        return f"it ended by {outcome.signal}{said}"
-    if outcome.exit_code != 0:
-        return f"exit code {outcome.exit_code}{said}"
-    return None
