@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from harness.engines import ENGINES, engine
 from harness.groups import Bond, groups
 from harness.model import RunState
-from harness.verdict import Result
+from harness.verdict import Result, Tie
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,13 +40,18 @@ def _pinned(view: View) -> Advice | None:
     causes = dict.fromkeys(
         verdict.cause
         for verdict in view.judgment.verdicts
-        if verdict.result is Result.INCONCLUSIVE and verdict.cause
+        if verdict.cause
+        and (
+            verdict.result is Result.INCONCLUSIVE
+            # A near tie is nothing that a recipe could hold still.
+            or (verdict.result is Result.FAIL and verdict.cause != Tie.NEAR_TIE)
+        )
     )
     if not causes or not pinned.exists or pinned.asked:
         return None
     why = view.say("; ".join(filter(None, causes)), 300)
     return Advice(
-        text=f"a known cause of a difference moved ({why}); hold it still with the pinned recipe",
+        text=f"a known cause of a difference was seen ({why}); run with the pinned recipe",
         command=_command(view, extra=("--pinned",)),
     )
 
