@@ -169,9 +169,10 @@ class Lineup:
 
     def against(self, kind: Kind, run: Run, reference: Run, result: Result, reason: str) -> Verdict:
         """A verdict on a run and a comparable reference, with their first difference."""
+        assert reference.stream is not None
         difference = None
         if run.stream is not None:
-            difference = first_difference(run.stream, reference.stream or ())
+            difference = first_difference(run.stream, reference.stream)
         return Verdict(
             kind=kind,
             variant=run.variant,

@@ -100,7 +100,9 @@ def _unequal(lineup: Lineup, name: str, usable: Sequence[Run]) -> Verdict | None
         return None
     one, other = min(pairs, key=lambda pair: moved(*pair) is not None)
     mates = [run for run in usable if run.residency.equals(one.residency)]
-    difference = first_difference(other.stream or (), one.stream or ())
+    assert one.stream is not None
+    assert other.stream is not None
+    difference = first_difference(other.stream, one.stream)
     assert difference is not None
     prefix = "" if difference.prefix is None else ", one a strict prefix of the other"
     verdict = Verdict(

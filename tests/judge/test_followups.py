@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from harness.conclude import judge
-from harness.followups import launches, next_cell, wedged
+from harness.followups import launches, next_cell, planned_cells, wedged
 from harness.model import Cell, Purpose, Run, RunState
 from harness.record import Pinned, Record
 from harness.verdict import Conclusion, Kind
@@ -99,6 +99,14 @@ def test_variants_that_cannot_run_are_not_launched() -> None:
 
     assert launches(manifest) == 4
     assert keys(play(manifest, World())[1]) == ["0-1", "1-1", "1-2", "0-2"]
+
+
+def test_the_cells_that_are_certain_are_those_that_are_launched_first() -> None:
+    """What --list shows is what runs: warm-ups, then rounds."""
+    manifest = asked(2, warmup=1)
+
+    assert planned_cells(manifest, engine()) == tuple(play(manifest, APART)[1])[:7]
+    assert len(planned_cells(manifest, engine())) == launches(manifest)
 
 
 # ---- states after which nothing is launched again -----------------------------------------

@@ -180,6 +180,26 @@ def test_values_are_no_flags() -> None:
     assert plan(variant, rig=survey(2, frozenset({"--main", "--draft"})))["1"].planned
 
 
+# ---- sizes --------------------------------------------------------------------------------
+
+
+def test_what_cannot_fit_from_sizes_alone_is_not_run() -> None:
+    """It is told as NO_MEMORY, and strictness does not excuse it."""
+    told = {"1": "it needs 20 GiB, card 0 has 11"}
+
+    found = plan(ROLE, replace(ROLE, id="2"), cannot_fit=lambda variant: told.get(variant.id))
+
+    assert found["1"] == PlannedVariant(
+        variant=ROLE, planned=False, why_not="NO_MEMORY: it needs 20 GiB, card 0 has 11"
+    )
+    assert found["2"].planned
+
+
+def test_a_variant_that_cannot_run_anyway_keeps_its_reason() -> None:
+    """Sizes are asked about only for what could run."""
+    assert why_not(CHAIN, cannot_fit=lambda _: "too large")[0] == "needs 1 device, 2 found"
+
+
 # ---- --only and --skip --------------------------------------------------------------------
 
 

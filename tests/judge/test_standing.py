@@ -83,9 +83,7 @@ def test_tied_only_by_its_anchor_it_was_never_compared_at_its_own_residency() ->
     made = judged(*APART, "1f: A A")
 
     assert standing(made, "1") == (True, False, True)
-    assert summary(made, "1").text == (
-        "exact at the baseline's residency; never compared at its own"
-    )
+    assert summary(made, "1").text == ("exact at the baseline's residency, by its anchor alone")
 
 
 def test_tied_by_a_pair_it_is_exact_likewise() -> None:
