@@ -12,6 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.triage.beliefs import Beliefs
+from harness.triage.doubt import predict_placement
 from harness.triage.placement import Drafting, Placement, Read
 from harness.triage.points import Quantity, Use
 from harness.triage.prefill_time import Computing, Prompt, prompt_log_ms
@@ -63,7 +64,13 @@ def predict_point(point: Point, beliefs: Beliefs) -> tuple[float, float]:
     _endpoints(own, point, point.a)
     if point.a.tok_s:
         own.condition(baseline, math.log(1e3 / point.a.tok_s), SPEED_NOISE)
-    return own.predict(lambda read: baseline(read) - tried(read))
+    if point.quantity is Quantity.PREFILL:
+        return own.predict(lambda read: baseline(read) - tried(read))
+
+    def ratio(placement: Placement) -> Callable[[Reader], float]:
+        return lambda read: baseline(read) - log_ms(placement, read)
+
+    return predict_placement(own, point.placement(point.b), ratio)
 
 
 def _teach(beliefs: Beliefs, point: Point) -> None:

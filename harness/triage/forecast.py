@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from harness.triage.doubt import deciding_placement, predict_placement
 from harness.triage.interval import Interval
 from harness.triage.option import Option
 from harness.triage.prefill import break_even_ubatch
@@ -93,7 +94,7 @@ class Forecaster:
 
     def decode(self, option: Option) -> Interval:
         """tok/s of one stream."""
-        value, spread = self._beliefs.predict(partial(log_ms, option.placement))
+        value, spread = predict_placement(self._beliefs, option.placement, _ms)
         return self._around(math.exp(value), spread).inverse().times(1e3)
 
     def prefill(self, option: Option) -> Interval | None:
@@ -108,8 +109,9 @@ class Forecaster:
         decode, prefill = self.decode(option), self.prefill(option)
         gain = decider = None
         if rival is not None and option.lacking is None:
-            model = _against(option, rival)
-            value, spread = self._beliefs.predict(model)
+            against = partial(_against, rival)
+            value, spread = predict_placement(self._beliefs, option.placement, against)
+            model = against(deciding_placement(self._beliefs, option.placement, against))
             same = rival.option is not None and rival.option.key == option.key
             known = same and not rival.measured
             gain = Interval.around(1.0, 0.0) if known else self._around(math.exp(value), spread)
@@ -202,7 +204,8 @@ def _in_words(name: str, placements: Sequence[Placement], beliefs: Beliefs) -> _
         for placement in placements:
             for part in placement.reads:
                 device = placement.device(part.device)
-                if device.id == device_id or device.device_class.value == rest.split(":")[0]:
+                of_class = device.device_class.value == rest.split(":")[0]
+                if device.id == device_id or (of_class and device_id in {"", "rig"}):
                     rate = weight_gb_s(device, part, beliefs.reader())
                     return _Told(name=f"{base}@{device.id}", value=rate, unit="GB/s")
     value = beliefs.known(base)[0] * (beliefs.known(name)[0] if device_id else 1.0)
@@ -221,13 +224,18 @@ def _even_batch(
     return break_even_ubatch(upload, wanted, compute_ms(prompt, read)) if upload else None
 
 
-def _against(option: Option, rival: Rival) -> Callable[[Reader], float]:
-    """ln(option / rival) as a function of the unknowns."""
+def _ms(placement: Placement) -> Callable[[Reader], float]:
+    """ln(ms a token) as a function of the unknowns."""
+    return partial(log_ms, placement)
+
+
+def _against(rival: Rival, placement: Placement) -> Callable[[Reader], float]:
+    """ln(placement / rival) as a function of the unknowns."""
     if rival.measured or rival.option is None:
         known = math.log(1e3 / rival.speeds.decode_tok_s)
-        return lambda read: known - log_ms(option.placement, read)
+        return lambda read: known - log_ms(placement, read)
     other = rival.option.placement
-    return lambda read: log_ms(other, read) - log_ms(option.placement, read)
+    return lambda read: log_ms(other, read) - log_ms(placement, read)
 
 
 def _request(

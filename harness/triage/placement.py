@@ -113,6 +113,8 @@ class Placement:
     reads: tuple[Read, ...] = ()
     parallel: bool = False
     """Whether the devices work on each layer together (``-sm tensor``)."""
+    slowest: str | None = None
+    """The device that the others of a parallel split are taken to wait for; None: the slower."""
     splits: float = 0.0
     """Graph splits a token, from the loader log."""
     split_us: float | None = None

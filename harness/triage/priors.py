@@ -57,19 +57,19 @@ PRIORS = {
     "device:desktop_cpu": _deviation(0.18),
     "device:server_cpu": _deviation(0.3),
     "nominal:discrete_gpu": Prior(
-        middle=600, doubt=0.5, spread=0.3, unit="GB/s", why="no bandwidth was told"
+        middle=600, doubt=0.0, spread=0.6, unit="GB/s", why="no bandwidth was told"
     ),
     "nominal:apu": Prior(
-        middle=150, doubt=0.5, spread=0.3, unit="GB/s", why="no bandwidth was told"
+        middle=150, doubt=0.0, spread=0.6, unit="GB/s", why="no bandwidth was told"
     ),
     "nominal:apple": Prior(
-        middle=300, doubt=0.6, spread=0.3, unit="GB/s", why="no bandwidth was told"
+        middle=300, doubt=0.0, spread=0.65, unit="GB/s", why="no bandwidth was told"
     ),
     "nominal:desktop_cpu": Prior(
         middle=70, doubt=0.4, spread=0.3, unit="GB/s", why="no bandwidth was told"
     ),
     "nominal:server_cpu": Prior(
-        middle=300, doubt=0.5, spread=0.3, unit="GB/s", why="no bandwidth was told"
+        middle=300, doubt=0.0, spread=0.8, unit="GB/s", why="no bandwidth was told"
     ),
     "kv": _share(0.6, 0.25, 0.2, "attention reads less evenly than weights"),
     "quant:trellis": Prior(

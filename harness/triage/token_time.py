@@ -54,7 +54,8 @@ def step_terms(placement: Placement, read: Reader) -> tuple[Term, ...]:
         if any(r.device == device.id for r in placement.reads)
     }
     if placement.parallel:
-        slowest = max(by_device.values(), key=terms.total, default=())
+        waited_for = by_device.get(placement.slowest or "")
+        slowest = waited_for or max(by_device.values(), key=terms.total, default=())
         return (*slowest, *_waiting(placement, read))
     return (*(t for listed in by_device.values() for t in listed), *_waiting(placement, read))
 
