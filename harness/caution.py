@@ -101,7 +101,8 @@ def _unequal(one: Speculation, other: Speculation) -> bool:
 def _accepted(drafts: Speculation) -> str:
     numbers = (drafts.accepted, drafts.offered, drafts.rounds)
     accepted, offered, rounds = ("?" if number is None else number for number in numbers)
-    return f"{accepted} of {offered} in {rounds} rounds"
+    window = "" if drafts.window is None else f" of {drafts.window}"
+    return f"{accepted} of {offered} in {rounds} rounds{window}"
 
 
 # ---- what moved ---------------------------------------------------------------------------
@@ -126,7 +127,8 @@ def _moved(record: Record) -> list[str]:
 
 
 def _devices(record: Record) -> list[str]:
-    told = renumbered(run.devices for run in record.runs)
+    # The baseline alone on one device sees that device under another number, on purpose.
+    told = renumbered(run.devices for run in record.runs if run.purpose is not Purpose.HOME)
     if told is None:
         return []
     what = f"the device list changed between runs ({told})"
@@ -198,7 +200,8 @@ def _cached(record: Record) -> list[str]:
             if before.stream == after.stream and ratio > CACHED_REPEAT:
                 found.append(
                     f"variant {name} decoded {ratio:.1f} times as fast in repeat "
-                    f"{after.repeat} as in the one before: a cached repeat, not comparable"
+                    f"{after.repeat} as in the one before: a cached repeat or a busy machine, "
+                    "not comparable"
                 )
     return found
 

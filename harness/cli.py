@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import traceback
 from importlib import import_module
@@ -133,7 +134,17 @@ class Parser(argparse.ArgumentParser):
         Raises:
             UsageError: always.
         """
-        raise UsageError(message, hint=f"see {self.prog} --help")
+        hint = f"see {self.prog} --help"
+        found = re.match(r"unrecognized arguments: (\S+)", message)
+        if found is not None:
+            message += self._meant(found.group(1))
+            hint = f"the engine's own flags go after --; {hint}"
+        raise UsageError(message, hint=hint)
+
+    def _meant(self, word: str) -> str:
+        from harness.located import suggestion
+
+        return suggestion(word.partition("=")[0], self._option_string_actions)
 
 
 def command_parser(name: str) -> argparse.ArgumentParser:

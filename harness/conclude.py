@@ -9,6 +9,7 @@ from harness.caution import cautions, draft_cautions
 from harness.groups import NEVER_STARTED, baseline_id
 from harness.headline import headline, sentence, unfinished, words
 from harness.judge import verdicts
+from harness.model import Effect
 from harness.near_tie import explained
 from harness.record import Ending
 from harness.standing import MOVED, effects_of, summaries_of, variant_of
@@ -18,7 +19,6 @@ from harness.verdict import Conclusion, Judgment, Kind, Result
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from harness.model import Effect
     from harness.record import Record
     from harness.verdict import Verdict
 
@@ -111,4 +111,15 @@ def _strict(
     for run in record.runs:
         if run.state in NEVER_STARTED:
             return f"variant {run.variant} was not run: {run.state}"
-    return next(iter(draft_cautions(record, found)), None)
+    if told := draft_cautions(record, found):
+        return told[0]
+    if Effect.PROVEN not in effects.values() and not _any_part_proven(record):
+        # What leaves no trace is not shown to have happened.
+        return "no placement is proven to have moved"
+    return None
+
+
+def _any_part_proven(record: Record) -> bool:
+    """Whether the log proves any part of any placement, even beside one that leaves no trace."""
+    parts = (part for run in record.runs if run.usable for part in run.effect_parts)
+    return any(part.effect is Effect.PROVEN for part in parts)

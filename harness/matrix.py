@@ -20,9 +20,12 @@ from harness.engines import ENGINES
 from harness.errors import MatrixError, UsageError
 from harness.located import Located, complaints, load, parse, suggestion
 from harness.model import BASELINE_PURPOSE, Needs, Variant
+from harness.processes import MARK_VARIABLE
 from harness.record import MatrixFacts
 
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
+SET_ALWAYS = ("LC_ALL", MARK_VARIABLE)
+"""Variables that every launch sets; see :mod:`harness.launch`."""
 EXTRA_RUN_SUFFIXES = "fspcw"
 """Letters that extra runs append to a variant's id; see :mod:`harness.followups`."""
 
@@ -208,6 +211,8 @@ def devices_needed(value: str | int | None) -> tuple[str, int] | None:
     if value is None:
         return None
     if isinstance(value, int):
+        if value < 1:
+            raise ValueError(f"not a number of devices: {value} (at least 1)")
         return (">=", value)
     found = re.fullmatch(r"\s*(>=|==|<=)?\s*(\d{1,4})\s*", value)
     if found is None:
@@ -227,6 +232,10 @@ def _check(located: Located) -> tuple[str, ...]:
         return tuple(found)
     baseline = located.data.get("baseline")
     base_id = baseline.get("id", "0") if isinstance(baseline, dict) else "0"
+    for table, key in (("baseline", "on_device"), ("pinned", "env")):
+        values = located.data.get(table)
+        if isinstance(values, dict):
+            found += _check_env(located, (table, key), values.get(key))
     seen: dict[object, str] = {base_id: "the baseline"}
     placements: dict[str, str] = {}
     for index, entry in enumerate(entries):
@@ -255,9 +264,10 @@ def _check_variant(
             text = f"{name!r} is already the id of {seen[name]}"
             found.append(located.complaint((*where, "id"), text))
         seen.setdefault(name, f"variant[{index}]")
+    found += _check_env(located, (*where, "env"), entry.get("env"))
     needs = entry.get("needs")
     devices = needs.get("devices") if isinstance(needs, dict) else None
-    if isinstance(devices, str):
+    if isinstance(devices, str | int) and not isinstance(devices, bool):
         try:
             devices_needed(devices)
         except ValueError as error:
@@ -266,6 +276,9 @@ def _check_variant(
         found.append(located.complaint(where, "it sets no flags and no env, so it is the baseline"))
     else:
         placement = json.dumps([entry.get("flags"), entry.get("env")], default=str, sort_keys=True)
+        if entry.get("for_each") is not None and "{" not in placement:
+            text = "neither flags nor env hold a {placeholder}, so it would be the same each time"
+            found.append(located.complaint((*where, "for_each"), text))
         if placement in placements:
             found.append(
                 located.complaint(where, f"the same flags and env as {placements[placement]}")
@@ -277,6 +290,19 @@ def _check_variant(
             path = (*where, "flags", position)
             found.append(located.complaint(path, "a flag cannot hold a NUL character"))
     return found
+
+
+def _check_env(located: Located, where: tuple[str | int, ...], env: object) -> list[str]:
+    """Variables that no process can be given, or that the harness sets whatever a file says."""
+    found = []
+    for name, value in env.items() if isinstance(env, dict) else ():
+        if not name or "=" in name or "\0" in name:
+            found.append(f"{name!r} is no name of an environment variable")
+        elif name in SET_ALWAYS:
+            found.append(f"hetero-test sets {name} itself, so this would change nothing")
+        elif isinstance(value, str) and "\0" in value:
+            found.append(f"the value of {name} holds a NUL character")
+    return [located.complaint(where, text) for text in found]
 
 
 def schema() -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
 from harness.path_option import path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 DEMO_FOLDER = "demo"
@@ -41,8 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
         metavar="NAME|FILE",
         help="a shipped matrix, or a TOML file of your own (default: strata)",
     )
-    what.add_argument("--only", type=_ids, default=(), metavar="IDS", help="only these variants")
-    what.add_argument("--skip", type=_ids, default=(), metavar="IDS", help="not these variants")
+    what.add_argument(
+        "--only", type=_ids, action=_Join, default=(), metavar="IDS", help="only these variants"
+    )
+    what.add_argument(
+        "--skip", type=_ids, action=_Join, default=(), metavar="IDS", help="not these variants"
+    )
     what.add_argument(
         "--devices", type=_count, metavar="N", help="number of devices, if it cannot be found out"
     )
@@ -158,6 +162,20 @@ def default_out() -> Path:
         return next(place for place in numbered if not place.exists())
     except argparse.ArgumentTypeError as error:
         raise UsageError(f"--out: {error}") from error
+
+
+class _Join(argparse.Action):
+    """Ids given in several options are all meant."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse's own signature
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,  # noqa: ARG002
+    ) -> None:
+        assert values is not None
+        setattr(namespace, self.dest, (*getattr(namespace, self.dest), *values))
 
 
 def _count(text: str) -> int:

@@ -7,6 +7,7 @@ import os
 import uuid
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harness import masks, plan, probe, rig
@@ -20,11 +21,12 @@ from harness.version import version
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
-    from harness.model import Probe
+    from harness.model import PlannedVariant, Probe, Variant
 
+FEW_TOKENS = 16
+"""Fewer new tokens than this are worth a warning."""
 PROBE_ENV = "HETERO_TEST_"
 
 
@@ -68,7 +70,10 @@ def prepare(args: argparse.Namespace) -> Ready:
         only=args.only,
         skip=args.skip,
     )
+    variants = without_copies(variants, flags, os.environ)
     plan.require_something(variants, family)
+    made = probes(args, family, flags)
+    refuse_overridden(variants, family.command(binaries, (), made[0], probe_file=Path("probe")))
     manifest = Manifest(
         harness=version(),
         argv=("hetero-test", *args.own_argv),
@@ -79,7 +84,7 @@ def prepare(args: argparse.Namespace) -> Ready:
         model=rig.model_files(flags),
         env=masks.set_already((name for name, _ in matrix.on_device), os.environ),
         rig=rig.rig(survey),
-        probes=probes(args, family, flags),
+        probes=made,
         variants=variants,
         repeats=args.repeats,
         warmup=_warmup(args),
@@ -102,11 +107,66 @@ def prepare(args: argparse.Namespace) -> Ready:
     )
 
 
+def without_copies(
+    variants: Sequence[PlannedVariant], flags: Sequence[str], env: Mapping[str, str]
+) -> tuple[PlannedVariant, ...]:
+    """The variants, but for those that are the baseline under another name.
+
+    What a variant sets may be what the user's command and environment set already. It would be
+    equal to the baseline, and nothing would have been tested.
+    """
+    why = "the model flags and the environment set already what it sets: it is the baseline"
+    return (
+        variants[0],
+        *(
+            replace(entry, planned=False, why_not=why)
+            if entry.planned and _is_set(entry.variant, flags, env)
+            else entry
+            for entry in variants[1:]
+        ),
+    )
+
+
+def _is_set(variant: Variant, flags: Sequence[str], env: Mapping[str, str]) -> bool:
+    wanted = variant.flags
+    if any(env.get(name) != value for name, value in variant.env):
+        return False
+    names = {flag for flag in wanted if flag.startswith("-")}
+    for place in range(len(flags) - len(wanted), -1, -1):
+        if tuple(flags[place : place + len(wanted)]) == wanted:
+            # Of a repeated flag the last one counts.
+            return names.isdisjoint(flags[place + len(wanted) :])
+    return False
+
+
+def refuse_overridden(variants: Sequence[PlannedVariant], command: Sequence[str]) -> None:
+    """Flags that follow a variant's own in every command may not be the variant's.
+
+    Args:
+        variants: as planned.
+        command: what the engine is launched with where there are no flags at all.
+
+    Raises:
+        UsageError: a variant has one; it would change nothing.
+    """
+    own = {word for word in command[1:] if word.startswith("-")}
+    for entry in variants:
+        for flag in entry.variant.flags:
+            if (name := flag.partition("=")[0]) in own:
+                raise UsageError(
+                    f"variant {entry.variant.id} sets {name}, which hetero-test sets itself after "
+                    "it, so it would change nothing",
+                    hint="take it out of the matrix file; --max-new, --tokens and --tokens-file "
+                    "are options",
+                )
+
+
 def _find(family: Engine, build_dir: Path) -> Binaries:
     """The engine's binaries; a folder of another engine is answered with its name."""
     if not build_dir.is_dir():
+        what = "it is a file" if build_dir.exists() else "there is no such folder"
         raise EngineNotFoundError(
-            f"--build-dir {build_dir}: there is no such folder",
+            f"--build-dir {build_dir}: {what}",
             hint="give the folder in which the engine was built",
         )
     try:
@@ -155,6 +215,8 @@ def probes(args: argparse.Namespace, family: Engine, flags: Sequence[str]) -> tu
         made = [_from_file(path, args) for path in args.tokens_file]
         if len({p.name for p in made}) < len(made):
             raise UsageError("--tokens-file: two of the files have the same name")
+        if len({p.ids for p in made}) < len(made):
+            raise UsageError("--tokens-file: two of the files hold the same ids")
     else:
         made = [
             probe.generated(
@@ -252,6 +314,18 @@ def _warnings(manifest: Manifest, matrix: Matrix) -> tuple[str, ...]:
         found.append(
             "the pinned recipe is not complete: this engine does not know "
             + ", ".join(manifest.pinned.left_out)
+        )
+    if untold := [
+        e.variant.id for e in manifest.variants[1:] if e.planned and not e.variant.effect
+    ]:
+        found.append(
+            f"the matrix names no effect of {', '.join(untold)}: no line of the log can show that "
+            "it took place"
+        )
+    if (length := min(probe.max_new for probe in manifest.probes)) < FEW_TOKENS:
+        found.append(
+            f"{length} new tokens are few: most differences show later, and a stream this short "
+            "cannot be told from garbage"
         )
     return tuple(found)
 

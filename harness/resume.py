@@ -65,6 +65,7 @@ def differences(stored: Manifest, asked: Manifest) -> list[str]:
         ("engine", before.engine.name, now.engine.name),
         ("matrix (sha256)", before.matrix.sha256[:12], now.matrix.sha256[:12]),
         ("model flags", " ".join(before.model_flags), " ".join(now.model_flags)),
+        ("model files", before.model, now.model),
         ("environment", dict(before.env), dict(now.env)),
         ("prompts", [p.name for p in before.probes], [p.name for p in now.probes]),
         ("prompt ids", [p.ids for p in before.probes], [p.ids for p in now.probes]),

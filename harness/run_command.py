@@ -79,6 +79,8 @@ def carry_out(args: argparse.Namespace, ready: Ready) -> tuple[Record, Judgment]
         Console(quiet=args.quiet) as console,
     ):
         record = begin_or_resume(store, ready.manifest, resume=args.resume)
+        if args.resume and record.manifest is ready.manifest:
+            console.say(f"nothing to go on with in {out}: starting anew")
         manifest = record.manifest
         for left in sweep(manifest.mark, recorded=store.last_started()):
             console.say(f"ended what an interrupted run had left: {left}")

@@ -23,6 +23,7 @@ from harness.record import Ending, Record
 from harness.state import state_of
 from harness.store import Store, add
 from harness.stored import dumps
+from harness.unchanged import SameEngine
 from harness.verdict import Judgment
 
 if TYPE_CHECKING:
@@ -79,11 +80,13 @@ class Session:
             record = replace(record, warnings=tuple(noted))
         except BaseException as error:
             # Whatever went wrong, what was measured stays readable and says how far it got.
-            publisher.last_words(record, str(error) or type(error).__name__)
+            told = error.what if isinstance(error, HeteroTestError) else str(error)
+            publisher.last_words(record, told or type(error).__name__)
             raise
         return record, publisher.publish(record)
 
     def _loop(self, record: Record, publisher: _Publisher) -> Record:
+        same = SameEngine(self.binaries.engine, record.manifest)
         while (cell := next_cell(record, self.engine)) is not None:
             if self.interrupt.requested:
                 return replace(record, ending=Ending.INTERRUPTED)
@@ -92,6 +95,7 @@ class Session:
             run = self.store.stored(cell)
             if run is None:
                 self.watcher.begins(record, cell)
+                same.check()
                 outcome, run = self._launch(record, cell)
                 if outcome.stopped is StopReason.INTERRUPTED:
                     return replace(record, ending=Ending.INTERRUPTED)
@@ -101,6 +105,7 @@ class Session:
             record = add(record, run)
             judgment = publisher.after_run(record)
             self.watcher.ended(record, run, judgment)
+        same.check()  # the last runs, too, were of this engine
         if (why := wedged(record)) is not None:
             return replace(record, ending=Ending.WEDGED, ending_reason=why)
         return replace(record, ending=Ending.COMPLETE)

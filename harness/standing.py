@@ -99,7 +99,7 @@ def _text(
     if own:
         return "exact"
     if tied:
-        return "exact at the baseline's residency; never compared at its own"
+        return "exact at the baseline's residency, by its anchor alone"
     for result in (Result.NOT_CLAIMED, Result.SKIPPED):
         told = [v for v in mine if v.result is result and v.kind is not Kind.REPEAT]
         if told:

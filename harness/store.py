@@ -122,7 +122,7 @@ class Store:
             StoreError: it holds none, or what it holds cannot be read.
         """
         if not (self.root / "manifest.json").is_file():
-            raise StoreError(
+            raise UsageError(
                 f"{self.root}: no manifest.json, so this is no run directory",
                 hint="give the folder that hetero-test wrote, the one with report.md in it",
             )

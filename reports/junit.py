@@ -13,7 +13,7 @@ from xml.etree import ElementTree as ET
 from harness.model import RunState
 from harness.verdict import Conclusion, Kind, Result
 
-from . import facts
+from . import facts, tables
 from .view import View
 
 if TYPE_CHECKING:
@@ -140,6 +140,8 @@ def _variant(view: View, label: str, name: str, runs: list[Run]) -> ET.Element:
         # Nobody may see green where a run crashed, whatever the comparisons said.
         reason = view.say(broken[0].reason or "no reason recorded", 300)
         ET.SubElement(case, "error", type=str(broken[0].state), message=reason)
+    elif (unmoved := tables.UNMOVED.get(view.effect(name))) is not None:
+        ET.SubElement(case, "skipped", message=f"equal, but {unmoved}")
     elif Result.PASS not in results:
         said = next((verdict.reason for verdict in mine), "nothing was compared")
         ET.SubElement(case, "skipped", message=view.say(said, 300))

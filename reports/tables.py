@@ -26,6 +26,11 @@ if TYPE_CHECKING:
 
     from .view import View
 
+UNMOVED: dict[Effect | None, str] = {
+    Effect.CONTRADICTED: "it did not go where its flags say",
+    Effect.NOT_SEEN: "it was not seen to move",
+}
+"""Why equal streams are no evidence of a placement."""
 SIGNS = {
     Result.PASS: "✅",
     Result.FAIL: "❌",
@@ -123,6 +128,9 @@ def verdict_text(view: View, name: str) -> str:
     if result is None:
         return text or UNKNOWN
     word = str(result).replace("_", " ")
+    if result is Result.PASS and (unmoved := UNMOVED.get(view.effect(name))) is not None:
+        # Equal streams are no evidence of a placement that did not happen.
+        return f"{SIGNS[Result.INCONCLUSIVE]} equal, but {unmoved}"
     said = text if text.startswith(str(result)) else f"{word}: {text}" if text else word
     return f"{SIGNS.get(result, '')} {said}".strip()
 

@@ -95,7 +95,8 @@ def answer(question: Question, beliefs: Beliefs, widening: float) -> Answer:
     alone = alone_options(question, sizes)
     recalibrate(own, question, alone)
     forecaster = Forecaster(own, widening)
-    splits = split_options(question, sizes)
+    speeds = {option.devices[0]: forecaster.read_tok_s(option) for option in alone}
+    splits = split_options(question, sizes, speeds)
     rival = _rival(question, forecaster, alone, splits)
     options = [*alone, *splits, *_drafting(question, rival, own)]
     ranked = [_ranked(question, forecaster, option, rival) for option in options]

@@ -10,10 +10,10 @@ from harness.triage.memory import Fit, fits, in_system_memory
 from harness.triage.options_alone import alone, endpoints
 from harness.triage.options_cards import two_cards_and_host
 from harness.triage.options_parallel import tensor_parallel
-from harness.triage.rig_devices import accelerators, host, nominal
+from harness.triage.rig_devices import accelerators, host
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from harness.triage.model_bytes import ModelBytes
     from harness.triage.option import Option
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from harness.triage.rigfile import DeviceFacts
 
 ENDPOINT_RATIO = 5.0
-"""Times by which the memory of one endpoint may be faster than that of the other."""
+"""Times by which one endpoint may be faster than the other."""
 MOST_CARDS = 4
 """Devices that are paired, the fastest first; more pairs than that nobody reads."""
 
@@ -31,13 +31,21 @@ def alone_options(question: Question, sizes: ModelBytes) -> list[Option]:
     return [alone(question, sizes, device) for device in _devices(question)]
 
 
-def split_options(question: Question, sizes: ModelBytes) -> list[Option]:
-    """Every way over two devices, and over two cards and the host, without drafting."""
+def split_options(
+    question: Question, sizes: ModelBytes, speeds: Mapping[str, float]
+) -> list[Option]:
+    """Every way over two devices, and over two cards and the host, without drafting.
+
+    Args:
+        question: what is asked.
+        sizes: the model's.
+        speeds: tok/s of each device by reading everything alone, by its id.
+    """
     each = alone_options(question, sizes)
     found = [
         endpoints(first, second)
         for first, second in combinations(each, 2)
-        if _worth_an_endpoint(question, first.devices[0], second.devices[0])
+        if _worth_an_endpoint(question, first.devices[0], second.devices[0], speeds)
         and Fit.NO not in (fits(first.fills), fits(second.fills))
     ]
     # Where the fastest device holds all, a split without it is of no interest.
@@ -45,14 +53,14 @@ def split_options(question: Question, sizes: ModelBytes) -> list[Option]:
     for fast, slow in _pairs(question):
         if needed not in (None, fast.id, slow.id):
             continue
-        options = (
+        options = [
             options_split.by_role(question, sizes, fast, slow),
             options_split.some_experts(question, sizes, slow, fast),
             options_split.contiguous(question, sizes, fast, slow),
-        )
-        found += [option for option in options if option is not None]
+        ]
         if not in_system_memory(fast) and not in_system_memory(slow):
-            found.append(tensor_parallel(question, sizes, fast, slow))
+            options.append(tensor_parallel(question, sizes, fast, slow, speeds))
+        found += [option for option in options if option is not None]
     found += _by_use(question, sizes)
     cards = [d for d in accelerators(question.rig) if not in_system_memory(d)][:2]
     cpu = host(question.rig)
@@ -86,12 +94,14 @@ def _pairs(question: Question) -> Iterator[tuple[DeviceFacts, DeviceFacts]]:
             yield fast, slow
 
 
-def _worth_an_endpoint(question: Question, first: str, second: str) -> bool:
+def _worth_an_endpoint(
+    question: Question, first: str, second: str, speeds: Mapping[str, float]
+) -> bool:
     """Two memories, of which neither is many times as fast as the other."""
     one, two = question.rig.device(first), question.rig.device(second)
     assert one is not None
     assert two is not None
     if in_system_memory(one) and in_system_memory(two):
         return False
-    rates = sorted((nominal(one), nominal(two)))
+    rates = sorted((speeds[first], speeds[second]))
     return rates[0] * ENDPOINT_RATIO >= rates[1]

@@ -97,6 +97,11 @@ class Forecaster:
         value, spread = predict_placement(self._beliefs, option.placement, _ms)
         return self._around(math.exp(value), spread).inverse().times(1e3)
 
+    def read_tok_s(self, option: Option) -> float:
+        """Tokens a second by reading alone, without what a layer or a split costs beside."""
+        terms = token_terms(option.placement, self._beliefs.reader())
+        return 1e3 / sum(term.amount for term in terms if term.where)
+
     def prefill(self, option: Option) -> Interval | None:
         """tok/s of a prompt."""
         if option.prompt is None:

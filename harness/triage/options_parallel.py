@@ -6,30 +6,50 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.triage import engine_words
-from harness.triage.memory import CONTEXT_BYTES, compute_buffer_bytes, fill
+from harness.triage.memory import CONTEXT_BYTES, capacity, compute_buffer_bytes, fill
 from harness.triage.option import Family, Option
 from harness.triage.options_alone import host_fill, prompt_on, reads_on
+from harness.triage.options_room import room
 from harness.triage.placement import Placement
 from harness.triage.prefill import Regime
-from harness.triage.rig_devices import device_of, link_gb_s, nominal, peer_access, told_us
+from harness.triage.rig_devices import device_of, link_gb_s, peer_access, told_us
 from harness.triage.terms import wire_us
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from harness.triage.model_bytes import ModelBytes
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts
 
 MEETINGS = 2
 """All-reduces a layer: after attention and after the feed-forward block."""
+LEAST_SHARE = 0.01
+"""Below it ``-ts`` with two decimals says nothing of a device."""
 
 
 def tensor_parallel(
-    question: Question, sizes: ModelBytes, first: DeviceFacts, second: DeviceFacts
-) -> Option:
-    """Every layer over two cards, shares by the speed of their memory."""
-    rates = [nominal(first) or 1.0, nominal(second) or 1.0]
-    shares = [rate / sum(rates) for rate in rates]
+    question: Question,
+    sizes: ModelBytes,
+    first: DeviceFacts,
+    second: DeviceFacts,
+    speeds: Mapping[str, float],
+) -> Option | None:
+    """Every layer over two cards, shares by the speed of each as far as it has the room.
+
+    None: one card's share is too small to be said, so that it is no split at all.
+
+    Args:
+        question: what is asked.
+        sizes: the model's.
+        first: one card.
+        second: another.
+        speeds: tok/s of each device by reading everything alone, by its id.
+    """
     devices = (first, second)
+    shares = _shares(question, sizes, devices, speeds)
+    if min(shares) < LEAST_SHARE:
+        return None
     meetings = MEETINGS * sizes.layers
     link = link_gb_s(question, *devices)
     pair = question.rig.pair(first.id, second.id)
@@ -87,3 +107,23 @@ def tensor_parallel(
             "llama.cpp's --fit refuses it; it is a different sum of products than one card's",
         ),
     )
+
+
+def _shares(
+    question: Question,
+    sizes: ModelBytes,
+    devices: tuple[DeviceFacts, DeviceFacts],
+    speeds: Mapping[str, float],
+) -> tuple[float, float]:
+    """Shares by speed; what does not fit one card goes to the other, which may not hold it."""
+    rates = [speeds[device.id] for device in devices]
+    share = rates[0] / sum(rates)
+    limits = [
+        1.0
+        if capacity(device, question.rig) is None
+        else max(0.0, room(question, sizes, device, trunk=False))
+        / (sizes.resident_bytes + sizes.kv_bytes)
+        for device in devices
+    ]
+    share = min(max(share, 1 - limits[1]), limits[0]) if sum(limits) >= 1 else share
+    return share, 1 - share

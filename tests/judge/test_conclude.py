@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harness.conclude import judge
-from harness.model import Effect, RunState
+from harness.model import Effect, EffectPart, RunState
 from harness.record import Ending, Record
 from harness.verdict import Conclusion, Kind, Result
 from tests.judge.factories import (
@@ -312,9 +312,16 @@ def strict(*lines: str, **changes: Any) -> Record:
 def test_strict_passes_what_is_clean() -> None:
     """Strictness asks for more, not for something else."""
     assert judge(strict("0: A A", "1: A A")).conclusion is PASS
-    assert judge(
-        changed(strict("0: A A", "1: A A"), "1", effect=Effect.UNOBSERVABLE)
-    ).conclusion is (PASS)
+    silent = changed(strict("0: A A", "1: A A", "2: A A"), "2", effect=Effect.UNOBSERVABLE)
+    assert judge(silent).conclusion is PASS
+
+
+def test_strict_wants_something_proven_to_have_moved() -> None:
+    """What leaves no trace alone is not shown to have happened; a part that is proven is."""
+    silent = changed(strict("0: A A", "1: A A"), "1", effect=Effect.UNOBSERVABLE)
+    assert why(silent) == "strict: no placement is proven to have moved"
+    part = EffectPart(part="main", expected="0", seen="0", effect=Effect.PROVEN)
+    assert judge(changed(silent, "1", effect_parts=(part,))).conclusion is PASS
 
 
 @pytest.mark.parametrize("effect", [Effect.CONTRADICTED, Effect.NOT_SEEN])

@@ -70,7 +70,8 @@ def test_no_devices(build: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_binary_that_cannot_be_run(build: Path) -> None:
     """A binary that is not executable is named, with what to do."""
     (build / "llama-server").chmod(0o644)
-    with pytest.raises(EngineNotFoundError, match="cannot be run: .*llama-server: Permission denied"):
+    said = r"cannot be run: .*llama-server: Permission denied"
+    with pytest.raises(EngineNotFoundError, match=said):
         survey(build)
 
 

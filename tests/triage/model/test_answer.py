@@ -417,3 +417,51 @@ def test_a_speed_that_no_placement_explains_is_taken_for_something_else(
     found = answer(asked, beliefs, q)
     assert not any(ranked.incumbent for ranked in found.ranked)
     assert found.call is Call.NO_GO
+
+
+def shares_of(ranked: Ranked) -> list[float]:
+    """What ``-ts`` says."""
+    told = re.search(r"-ts ([\d.,]+)", ranked.option.words[0].flags)
+    assert told is not None
+    return [float(share) for share in told[1].split(",")]
+
+
+def test_shares_of_a_parallel_split_follow_the_speed_that_each_card_is_believed_to_have(
+    beliefs: Beliefs, q: float
+) -> None:
+    """An unknown card has that of its class, a measured one its own; never a share of zero."""
+    unknown = card("CUDA1", gib=24, gb_s=None)
+    known = replace(card(gb_s=None), bandwidth_measured_gb_s=measured(300.0, "a copy test"))
+    asked = question(dense(), rig(known, unknown))
+    first, second = shares_of(by_key(answer(asked, beliefs, q), "parallel:CUDA0+CUDA1"))
+    assert first == pytest.approx(0.37, abs=0.04)
+    assert first + second == pytest.approx(1.0)
+    slow = replace(asked, baselines={"CUDA1": Speeds(decode_tok_s=8.0)})
+    assert shares_of(by_key(answer(slow, beliefs, q), "parallel:CUDA0+CUDA1"))[1] < 0.5
+
+
+def test_a_parallel_share_is_no_larger_than_its_card_where_the_other_has_room(
+    beliefs: Beliefs, q: float
+) -> None:
+    """A fast small card beside a slow large one is filled and no more."""
+    machine = rig(card(gib=8), card("CUDA1", gib=24, gb_s=360.0))
+    found = by_key(answer(question(dense(), machine), beliefs, q), "parallel:CUDA0+CUDA1")
+    assert fits(found.option.fills) is Fit.YES
+    assert shares_of(found)[0] < 0.5
+
+
+def test_a_card_without_a_share_is_no_parallel_split(beliefs: Beliefs, q: float) -> None:
+    """So slow a card is left out, rather than named with a share of zero."""
+    machine = rig(card(gb_s=1800.0), card("CUDA1", gib=24, gb_s=5.0))
+    found = answer(question(dense(), machine), beliefs, q)
+    assert "parallel:CUDA0+CUDA1" not in keys(found)
+
+
+@pytest.mark.parametrize("known", [None, 936.0])
+def test_two_endpoints_are_offered_also_where_a_speed_is_only_assumed(
+    known: float | None, beliefs: Beliefs, q: float
+) -> None:
+    """A class's middle tells whether a second endpoint is worth its memory."""
+    machine = rig(card(gb_s=known), card("CUDA1", gib=24, gb_s=None))
+    found = answer(question(dense(), machine, slots=2), beliefs, q)
+    assert any(key.startswith("endpoints:") for key in keys(found))
