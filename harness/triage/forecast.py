@@ -99,8 +99,10 @@ class Forecaster:
 
     def read_tok_s(self, option: Option) -> float:
         """Tokens a second by reading alone, without what a layer or a split costs beside."""
+        whole = self.decode(option).value  # meets the unknowns that the terms look up
         terms = token_terms(option.placement, self._beliefs.reader())
-        return 1e3 / sum(term.amount for term in terms if term.where)
+        reading = sum(term.amount for term in terms if term.where)
+        return 1e3 / reading if reading else whole
 
     def prefill(self, option: Option) -> Interval | None:
         """tok/s of a prompt."""
