@@ -11,6 +11,7 @@ from harness.triage.loader_log import read_loader_log
 from harness.triage.modelfacts import kv_element_bytes, load_model_facts
 from harness.triage.prefill import Runtime
 from harness.triage.question import DraftQuestion, Question, Speeds, SplitCount, Tokens
+from harness.triage.rig_names import with_named_bandwidths
 from harness.triage.rigfile import load_rig
 
 if TYPE_CHECKING:
@@ -77,13 +78,13 @@ def read_model(path: Path) -> ModelFacts:
 
 
 def read_rig(path: Path | None) -> RigFacts:
-    """The rig of a file, or this machine.
+    """The rig of a file, or this machine; bandwidths that it lacks are looked up by name.
 
     Raises:
         UsageError: the file cannot be read.
     """
     if path is not None:
-        return load_rig(path)
+        return with_named_bandwidths(load_rig(path))
     from harness.triage.machine import Machine, Sampling
     from harness.triage.nvml import import_nvml
     from harness.triage.rig_probe import probe_rig

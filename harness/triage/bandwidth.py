@@ -24,6 +24,7 @@ MEMORY_TOLERANCE = 0.12
 
 _MAKER = re.compile(r"(?:NVIDIA|AMD/ATI|AMD|ATI|Intel)\s+", re.IGNORECASE)
 _MARKS = re.compile(r"\((?:TM|R)\)|™|®", re.IGNORECASE)
+_BRAND = re.compile(r"\A(?:geforce|radeon|arc)\s+")
 _TAIL = re.compile(r"\s+(?:Graphics|Series)\Z", re.IGNORECASE)
 
 
@@ -46,6 +47,29 @@ def gpu_bandwidth(name: str, memory_bytes: int | None = None) -> Sourced[float] 
             continue
         return _specified(row)
     return None
+
+
+def named_bandwidth(name: str, memory_bytes: int | None = None) -> Sourced[float] | None:
+    """Nominal bandwidth of a card in GB/s, by the name that people write.
+
+    As `gpu_bandwidth`, but the brand may be missing (``RTX 3090``), and where the memory that
+    would tell cards of one name apart is not told, the one of the least memory is taken.
+    """
+    if (found := gpu_bandwidth(name, memory_bytes)) is not None:
+        return found
+    wanted = _unbranded(name)
+    rows = [row for row in _table()["gpu"] if _unbranded(row["name"]) == wanted]
+    if memory_bytes is not None:
+        rows = [row for row in rows if _near(memory_bytes, row.get("memory_gib", 0) * GIB)] or [
+            row for row in rows if "memory_gib" not in row
+        ]
+    if not rows:
+        return None
+    row = min(rows, key=lambda row: float(row.get("memory_gib", 0)))
+    fact = _specified(row)
+    if memory_bytes is None and "memory_gib" in row:
+        return specified(fact.value, f"{fact.source} (the card of {row['memory_gib']} GiB)")
+    return fact
 
 
 def soldered_bandwidth(processor: str) -> Sourced[float] | None:
@@ -78,6 +102,11 @@ def _specified(row: Mapping[str, Any]) -> Sourced[float]:
 
 def _near(size: int | None, nominal: int) -> bool:
     return size is not None and abs(size - nominal) <= MEMORY_TOLERANCE * nominal
+
+
+def _unbranded(name: str) -> str:
+    """The plain name without ``GeForce``, ``Radeon`` or ``Arc`` before it."""
+    return _BRAND.sub("", _plain(name), count=1)
 
 
 def _plain(name: str) -> str:

@@ -13,6 +13,7 @@ from harness.triage.bandwidth import (
     GIB,
     gpu_bandwidth,
     module_bandwidth,
+    named_bandwidth,
     server_channels,
     soldered_bandwidth,
 )
@@ -145,3 +146,43 @@ def test_other_processors_are_no_servers() -> None:
 def test_patterns_of_servers_compile() -> None:
     """Every pattern of the table is a regular expression."""
     assert all(re.compile(row["pattern"]) for row in TABLE["server"])
+
+
+@pytest.mark.parametrize(
+    ("name", "gib", "gb_s"),
+    [
+        ("RTX 3090", None, 936),
+        ("GeForce RTX 3090", 24, 936),
+        ("rtx 3060", 12, 360),
+        ("RTX 3060", None, 360),
+        ("RTX 3080", None, 760),
+        ("RTX 3080", 12, 912),
+        ("RX 7900 XTX", None, 960),
+        ("Arc B580", None, 456),
+        ("RTX 3060", 8, None),
+        ("RTX 3080 Laptop GPU", None, None),
+        ("RTX 6000", None, None),
+        ("", None, None),
+    ],
+)
+def test_people_may_leave_out_brand_and_memory(
+    name: str, gib: int | None, gb_s: float | None
+) -> None:
+    """The name is still the whole name; of two cards of one name the lesser is taken."""
+    found = named_bandwidth(name, None if gib is None else gib * GIB)
+    assert (None if found is None else found.value) == gb_s
+    if found is not None:
+        assert found.origin is Origin.SPECIFIED
+        assert "https://" in found.source
+
+
+@pytest.mark.parametrize("row", TABLE["gpu"], ids=lambda row: str(row["name"]))
+def test_no_two_brands_share_a_name(row: dict[str, Any]) -> None:
+    """So a name without its brand is one card's."""
+    short = row["name"].split(" ", 1)[-1]
+    gib = row.get("memory_gib")
+    found = named_bandwidth(row["name"], None if gib is None else gib * GIB)
+    assert found is not None
+    assert found.value == row["gb_s"]
+    if row["name"].startswith(("GeForce", "Radeon", "Arc")):
+        assert named_bandwidth(short, None if gib is None else gib * GIB) == found
