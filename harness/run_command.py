@@ -82,8 +82,9 @@ def carry_out(args: argparse.Namespace, ready: Ready) -> tuple[Record, Judgment]
         if args.resume and record.manifest is ready.manifest:
             console.say(f"nothing to go on with in {out}: starting anew")
         manifest = record.manifest
-        for left in sweep(manifest.mark, recorded=store.last_started()):
-            console.say(f"ended what an interrupted run had left: {left}")
+        if args.resume:
+            for left in sweep(manifest.mark, recorded=store.last_started()):
+                console.say(f"ended what an interrupted run had left: {left}")
         console.say(
             f"{launches(manifest)} launches in {out}, and extra ones where the logs ask for them"
         )

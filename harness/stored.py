@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -27,8 +31,23 @@ def _adapter(kind: type) -> TypeAdapter[Any]:
 
 def to_data(value: object) -> dict[str, Any]:
     """A frozen value as plain data, keys in the order of its fields."""
-    data: dict[str, Any] = _adapter(type(value)).dump_python(value, mode="json")
+    data: dict[str, Any] = _plain(value)
     return data
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold; a number that is none is unknown, and unknown is null."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(held) for key, held in value.items()}
+    return [_plain(held) for held in value]
 
 
 def to_text(value: object, *, schema: str) -> str:
