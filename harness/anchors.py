@@ -28,16 +28,15 @@ def anchor_verdicts(lineup: Lineup) -> list[Verdict]:
     found: list[Verdict] = []
     seen: set[str] = set()
     for group in lineup.groups:
-        if group.bond is Bond.ANCHOR and group.tie is not None and group.tie not in seen:
+        if group.bond is Bond.ANCHOR and group.tie not in seen and lineup.of(group.tie):
             seen.add(group.tie)
-            found += _anchor(lineup, group, group.tie, effects[group.first])
+            found += _anchor(lineup, group, effects[group.first])
     return found
 
 
-def _anchor(lineup: Lineup, group: Group, tie: str, effect: Effect | None) -> list[Verdict]:
-    runs, baseline = lineup.of(tie), lineup.baseline
-    if not runs or baseline is None:
-        return []
+def _anchor(lineup: Lineup, group: Group, effect: Effect | None) -> list[Verdict]:
+    tie, runs, baseline = group.tie, lineup.of(group.tie), lineup.baseline
+    assert baseline is not None, "without one no group is bound by an anchor"
     stray = next((run for run in runs if strayed(run, baseline)), None)
     missed = None
     if stray is not None:
@@ -79,7 +78,6 @@ def _tied(
     verdict = lineup.compare(Kind.ANCHOR, run, next(alike, references[0]))
     if verdict.result is Result.PASS and effect in MOVED and run.effect not in MOVED:
         # What this run compared is not the placement that it is to vouch for.
-        told = "nothing" if run.effect is None else run.effect
-        why = f"{verdict.reason}, but here the log tells {told} of the placement"
+        why = f"{verdict.reason}, but the placement is {run.effect or 'not told'} in this run"
         return replace(verdict, result=Result.INCONCLUSIVE, reason=why)
     return verdict

@@ -54,15 +54,16 @@ def _exact(lineup: Lineup, run: Run, anchors: Sequence[Verdict]) -> Verdict:
     reference = None if group is None else _reference(lineup, group)
     if reference is not None and reference.variant != run.variant:
         return lineup.compare(Kind.EXACT, run, reference)
-    if run.state in WRONG_OUTPUT or group is None:
+    if run.state in WRONG_OUTPUT:
         reason = f"{run.state}: {run.reason}; no reference to hold it against"
         return lineup.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, reason, repeat=run.repeat)
+    assert group is not None, "a comparable run of a variant that claims is in a group"
     return _own(lineup, group, run, anchors)
 
 
 def _reference(lineup: Lineup, group: Group) -> Run:
     """What the members of a group are compared with."""
-    if group.bond is Bond.HOME and group.tie is not None:
+    if group.bond is Bond.HOME:
         for run in lineup.of(group.tie):
             if comparable(run) and run.residency.equals(group.residency):
                 return run
@@ -82,7 +83,7 @@ def _own(lineup: Lineup, group: Group, run: Run, anchors: Sequence[Verdict]) -> 
         why += ": more residencies than are anchored"
     elif group.bond is Bond.NONE:
         why += ": the baseline has no usable run"
-    elif group.bond is Bond.HOME and group.tie is not None:
+    elif group.bond is Bond.HOME:
         gave = [r.residency.label if r.usable else str(r.state) for r in lineup.of(group.tie)]
         why = (
             f"the baseline on that device alone did not give {group.residency.label} "
@@ -94,12 +95,13 @@ def _own(lineup: Lineup, group: Group, run: Run, anchors: Sequence[Verdict]) -> 
 def _unclaimed(lineup: Lineup, run: Run) -> Verdict:
     """Compared and shown, but neither PASS nor FAIL can come of it."""
     baseline = lineup.baseline
-    if baseline is None or baseline.stream is None or run.stream is None:
+    if baseline is None or run.stream is None:
         why = "the baseline has no usable run of known residency"
         if baseline is not None:
             why = f"{run.state}: {run.reason}"
         reason = f"not claimed to be equal, and not compared: {why}"
         return lineup.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, reason, repeat=run.repeat)
+    assert baseline.stream is not None
     difference = first_difference(run.stream, baseline.stream)
     seen = f"equal over {len(run.stream)} tokens" if difference is None else parting(difference)
     if run.state in WRONG_OUTPUT:

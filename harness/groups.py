@@ -40,14 +40,14 @@ class Group:
         runs: in matrix order, then by repeat.
         first: the id of the first variant among them.
         bond: what ties the group to the baseline.
-        tie: id of the extra runs that make the bond (``1f``, ``0-home-2``), if any.
+        tie: id of the extra runs that make the bond (``1f``, ``0-home-2``); empty without any.
     """
 
     residency: Residency
     runs: tuple[Run, ...]
     first: str
     bond: Bond
-    tie: str | None
+    tie: str
 
     @property
     def lead(self) -> Run:
@@ -140,19 +140,18 @@ def first_baseline(record: Record, probe: str) -> Run | None:
 def groups(record: Record, probe: str) -> tuple[Group, ...]:
     """All residency groups of one probe, in matrix order of their first variants."""
     claiming = {entry.variant.id for entry in record.manifest.variants if entry.variant.claims}
-    claiming.add(baseline_id(record.manifest))
     members: dict[object, list[Run]] = {}
     for run in of_rounds(record, probe):
         if comparable(run) and run.variant in claiming:
             members.setdefault(run.residency.key, []).append(run)
     baseline = first_baseline(record, probe)
-    anchored: set[str | None] = set()
+    anchored: set[str] = set()
     found = []
     for runs in members.values():
         bond, tie = _bond(record.manifest, runs, baseline)
         # Two groups with one first variant share their anchor.
         if bond is Bond.ANCHOR and tie not in anchored and len(anchored) == MOST_ANCHORED:
-            bond, tie = Bond.EXCESS, None
+            bond, tie = Bond.EXCESS, ""
         if bond is Bond.ANCHOR:
             anchored.add(tie)
         first = runs[0]
@@ -168,16 +167,16 @@ def groups(record: Record, probe: str) -> tuple[Group, ...]:
     return tuple(found)
 
 
-def _bond(manifest: Manifest, runs: list[Run], baseline: Run | None) -> tuple[Bond, str | None]:
+def _bond(manifest: Manifest, runs: list[Run], baseline: Run | None) -> tuple[Bond, str]:
     base, first = baseline_id(manifest), runs[0]
     if first.variant == base:  # it comes before every other in matrix order
-        return Bond.BASELINE, None
+        return Bond.BASELINE, ""
     if baseline is None:
-        return Bond.NONE, None
+        return Bond.NONE, ""
     if first.residency.main_kind == baseline.residency.main_kind:
         return Bond.ANCHOR, anchor_id(first.variant)
     moved_to = first.context.get("main_device")
     moved_from = baseline.context.get("main_device")
     if manifest.on_device and moved_to is not None and moved_to != moved_from:
         return Bond.HOME, home_id(base, first.variant)
-    return Bond.UNCLAIMED, None
+    return Bond.UNCLAIMED, ""

@@ -17,6 +17,8 @@ from harness.model import RunState
 from harness.verdict import Kind, Result, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.model import Run
     from harness.record import Record
 
@@ -83,7 +85,7 @@ def settle(record: Record, verdict: Verdict, run: Run, reference: Run) -> Verdic
         return verdict
     again, before = (_again(record, question, side) for side in (run, reference))
     if question is Question.CONFIRM:
-        settled = _confirmed(verdict, (run, reference), (again, before))
+        settled = _confirmed(verdict, ((run, again), (reference, before)))
     else:
         assert cause is not None
         if not pinned.exists:
@@ -121,11 +123,9 @@ def _left_moving(record: Record, one: Run, other: Run) -> str | None:
 # ---- one repeat ---------------------------------------------------------------------------
 
 
-def _confirmed(
-    verdict: Verdict, seen: tuple[Run, Run], again: tuple[tuple[Run, ...], ...]
-) -> Verdict:
+def _confirmed(verdict: Verdict, sides: Sequence[tuple[Run, Sequence[Run]]]) -> Verdict:
     """With one repeat: the same on both sides once more, or it is no FAIL."""
-    for first, more in zip(seen, again, strict=True):
+    for first, more in sides:
         why = _not_alike(first, more[0]) if more else "was not run once more"
         if why is not None:
             reason = f"{verdict.reason}, seen once; variant {first.variant} {why}"

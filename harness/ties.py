@@ -109,15 +109,14 @@ class _Ties:
     def _stray(self, group: Group) -> Run | None:
         return next((run for run in self._of(group.tie) if strayed(run, self.baseline)), None)
 
-    def _of(self, name: str | None) -> list[Run]:
+    def _of(self, name: str) -> list[Run]:
         mine = [run for run in self.record.runs if run.key[:2] == (name, self.probe)]
         return sorted(mine, key=lambda run: run.repeat)
 
     def _repeats(
-        self, name: str | None, variant: Variant, base: tuple[str, ...], purpose: Purpose
+        self, name: str, variant: Variant, base: tuple[str, ...], purpose: Purpose
     ) -> Iterator[Cell]:
         """The repeats of an extra run that are still to be made."""
-        assert name is not None
         made = {run.repeat: run.state for run in self._of(name)}
         if any(state in NOT_REPEATED for state in made.values()):
             return

@@ -127,7 +127,7 @@ def _record(
     ending: Ending,
 ) -> Record:
     made, _ = play(plan, world)
-    for place, what, edit, more, purpose in spoilt:
+    for turn, (place, what, edit, more, purpose) in enumerate(spoilt):
         every = [("runs", n) for n in range(len(made.runs))]
         every += [("rechecks", n) for n in range(len(made.rechecks))]
         name, at = every[place % len(every)]
@@ -135,8 +135,8 @@ def _record(
         if what == "lose" and len(runs) > 1:
             del runs[at]
         elif what == "add":
-            order = 10**6 + len(runs)
-            runs.append(replace(runs[at], variant=more, purpose=purpose, order=order))
+            new = replace(runs[at], variant=more, purpose=purpose, order=10**6 + turn)
+            runs.append(new)
         else:
             runs[at] = replace(runs[at], **edit)
         values: dict[str, Any] = {name: tuple(runs)}

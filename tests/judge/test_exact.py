@@ -109,7 +109,7 @@ def test_prompts_are_compared_apart() -> None:
 
 def test_a_first_variant_that_its_anchor_covers_is_one_skipped() -> None:
     """However many repeats: one SKIPPED, covered by its anchor (D35)."""
-    for anchor in ("A A", "A A17"):
+    for anchor in ("A A", "A A17", "A9 A9"):
         verdict = only(judged("0: A A", "1: B@5011 B@5011", f"1f: {anchor}"), EXACT, "1")
 
         assert (verdict.result, verdict.reason) == (Result.SKIPPED, "covered by its anchor")
@@ -132,6 +132,14 @@ def test_a_first_variant_without_an_anchor_that_tells_is_inconclusive(
         "no other run has its residency (5011 slots on GTX 1080 Ti), and no anchor covers it"
     )
     assert results(made, EXACT, "2") == ["PASS"] * 2
+
+
+def test_an_anchor_that_strayed_to_its_variants_own_size_is_no_reference() -> None:
+    """It is no baseline: what it gave there is held against nobody."""
+    made = judged("0: A A", "1: B@5011 B@5011", "2: B@5011 B@5011", "1f: B9@5011 -")
+
+    assert {v.against for v in of(made, EXACT, "2")} == {("1", 1)}
+    assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
 
 
 def test_an_anchor_covers_only_its_own_variant() -> None:
@@ -488,7 +496,7 @@ def test_the_first_home_run_of_the_right_residency_is_the_reference() -> None:
     made = judged(
         "0: A A A",
         "2: C@5011~RTX C@5011~RTX C@5011~RTX",
-        "0-home-2: !CRASHED D@4900~RTX C@5011~RTX",
+        "0-home-2: C9@5011~RTX!CRASHED D@4900~RTX C@5011~RTX",
     )
 
     assert {v.against for v in of(made, EXACT, "2")} == {("0-home-2", 3)}

@@ -187,6 +187,15 @@ def test_a_recheck_that_crashed_in_one_repeat_still_tells() -> None:
     )
 
 
+def test_what_a_crashed_recheck_printed_does_not_count() -> None:
+    """Neither as noise of the reference nor as a difference."""
+    noise = exact(swapped(*APART, "0p: D D9!CRASHED", "1p: D9 D9"))
+    other = exact(swapped(*APART, "0p: D D", "1p: D D9!CRASHED"))
+
+    assert noise.result.value == "FAIL"
+    assert other.reason.endswith("the streams are equal: see --pinned")
+
+
 def test_runs_of_the_recheck_at_another_residency_are_not_compared() -> None:
     """Only the repeats that have the reference's residency tell."""
     verdict = exact(swapped(*APART, "0p: D D", "1p: E@5011 D"))
@@ -223,16 +232,21 @@ def test_the_first_repeat_of_the_pinned_reference_counts_not_the_first_stored() 
 def test_a_difference_between_repeats_is_looked_at_in_the_same_way() -> None:
     """Repeats that differ while their swaps moved run again under the recipe."""
 
-    def repeat(*lines: str) -> tuple[str, str | None]:
+    def repeat(*lines: str) -> tuple[str, str]:
         made = context(record("0: A A", "1: A A9", *lines), "1", swaps=90)
         verdict = of(judge(context(made, "1", 2, swaps=100)), Kind.REPEAT, "1")[0]
-        return verdict.result.value, verdict.recheck
+        assert verdict.recheck == "p"
+        return verdict.result.value, verdict.reason.rpartition("; ")[2]
 
-    assert repeat() == ("INCONCLUSIVE", "p")
-    assert repeat("1p: D D") == ("INCONCLUSIVE", "p")
-    assert repeat("1p: D D9") == ("FAIL", "p")
-    assert repeat("1p: D !CRASHED") == ("INCONCLUSIVE", "p")
-    assert repeat("1p: D D9@5011") == ("INCONCLUSIVE", "p")
+    unusable = "no run with the pinned recipe is usable"
+    assert repeat() == ("INCONCLUSIVE", f"{unusable} as a reference")
+    assert repeat("1p: D D") == (
+        "INCONCLUSIVE",
+        "with the pinned recipe the streams are equal: see --pinned",
+    )
+    assert repeat("1p: D D9") == ("FAIL", "also with the pinned recipe")
+    assert repeat("1p: D !CRASHED") == ("INCONCLUSIVE", unusable)
+    assert repeat("1p: D D9@5011")[0] == "INCONCLUSIVE"
 
 
 def test_a_stream_that_just_stops_is_not_explained_by_what_moved() -> None:
@@ -240,7 +254,11 @@ def test_a_stream_that_just_stops_is_not_explained_by_what_moved() -> None:
     truncated = swapped("0: A A", "1: A<9!TRUNCATED A<9!TRUNCATED")
     stuck = swapped("0: A A", "1: B!DEGENERATE B!DEGENERATE")
 
+    part = asked(left_out=("--adapt-every",))
+    pinned = swapped("0: A A", "1: A<9!TRUNCATED A<9!TRUNCATED", pinned=part)
+
     assert (exact(truncated).result.value, exact(truncated).recheck) == ("FAIL", None)
+    assert exact(pinned).result.value == "FAIL"
     assert (exact(stuck).result.value, exact(stuck).recheck) == ("INCONCLUSIVE", "p")
 
 
