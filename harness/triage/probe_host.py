@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from harness.triage.bandwidth import soldered_bandwidth
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 HEAVY_SHARE = 0.05
 """A process with so much of the memory is named."""
 MOST_HEAVY = 8
+BUSY = 0.25
+"""Load a core from which a read test was not alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,7 @@ def probe_host(machine: Machine) -> Host:
     if told is None:
         told, remark = memory_bandwidth(modules, cpu)
         notes += [remark] if remark else []
-    read, remark = _read(machine, processor, available, limit)
+    read, remark = _read(machine, processor, available, limit, told)
     notes += [remark] if remark else []
     return Host(
         device=DeviceFacts(
@@ -95,6 +97,7 @@ def _read(
     processor: Processor,
     available: Sourced[int] | None,
     limit: Sourced[int] | None,
+    told: Sourced[float] | None,
 ) -> tuple[Sourced[float] | None, str | None]:
     """The read test, and a remark where it did not run or not alone."""
     if machine.read_test is None:
@@ -105,13 +108,30 @@ def _read(
         return None, "too little memory is free to measure its bandwidth"
     cores = processor.cpu.cores.value if processor.cpu.cores else 1
     load = machine.loads()[0]
-    fact = machine.read_test(size, cores)
-    if load > cores / 4:
-        return fact, (
-            f"the memory's bandwidth was measured beside other work (load {load:.1f} on {cores} "
-            "cores) and may be too low"
+    fact: Sourced[float] = machine.read_test(size, cores)
+    if load > cores * BUSY:
+        busy = f"beside other work (load {load:.1f} on {cores} cores)"
+        return _widened(fact, 1 + load / cores, busy, told), (
+            f"the memory's bandwidth was measured {busy} and may be too low"
         )
     return fact, None
+
+
+def _widened(
+    fact: Sourced[float], factor: float, why: str, told: Sourced[float] | None
+) -> Sourced[float]:
+    """What was measured beside other work: up to its share of the machine more, or the data sheet.
+
+    Work that waits for a core takes as large a part of them as one that reads.
+    """
+    high = fact.value if fact.high is None else fact.high
+    most = fact.value * factor if told is None else min(fact.value * factor, told.value)
+    return replace(
+        fact,
+        source=f"{fact.source}, {why}: may be too low",
+        low=fact.value if fact.low is None else fact.low,
+        high=max(high, round(most, 2)),
+    )
 
 
 def _heavy(machine: Machine, total: Sourced[int] | None) -> tuple[Holder, ...] | None:
@@ -168,7 +188,7 @@ def _mac(machine: Machine) -> Host:
         if apple
         else processor_class(cpu)
     )
-    read, remark = _read(machine, Processor(cpu=cpu), total, None)
+    read, remark = _read(machine, Processor(cpu=cpu), total, None, told)
     notes += [remark] if remark else []
     return Host(
         device=DeviceFacts(

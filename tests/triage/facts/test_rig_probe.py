@@ -443,7 +443,14 @@ def test_the_read_test_gets_the_cores_and_a_part_of_what_is_free(tmp_path: Path)
     assert cpu.bandwidth_measured_gb_s == measured(40.0, "read test")
     assert asked == [(GIB // 2, 8)]
     busy = machine(tmp_path, answers, read_test=test, loads=lambda: (9.0, 9.0, 9.0))
-    assert any("beside other work" in note for note in probe_rig(busy, IDLE).notes)
+    rig = probe_rig(busy, IDLE)
+    assert any("beside other work" in note for note in rig.notes)
+    loaded = rig.device("CPU")
+    assert loaded is not None
+    fact = loaded.bandwidth_measured_gb_s
+    assert fact is not None
+    assert (fact.value, fact.low, fact.high) == (40.0, 40.0, 85.0)
+    assert fact.source == ("read test, beside other work (load 9.0 on 8 cores): may be too low")
 
 
 def test_heavy_processes_are_named_on_the_host(tmp_path: Path) -> None:
