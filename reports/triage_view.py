@@ -24,7 +24,13 @@ def headline(document: Mapping[str, Any]) -> str:
     kept = document["incumbent"]
     if not kept:
         return "NO-GO — nothing fits"
-    return f"NO-GO — keep {'what runs today' if kept['measured'] else kept['label']}"
+    if title is None:
+        return f"NO-GO — there is nothing to compare {_kept(kept)} with"
+    return f"NO-GO — keep {_kept(kept)}"
+
+
+def _kept(kept: Mapping[str, Any]) -> str:
+    return "what runs today" if kept["measured"] else str(kept["label"])
 
 
 def facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -36,20 +42,30 @@ def facts(document: Mapping[str, Any]) -> list[tuple[str, str]]:
     read = f"{asked['depth']} read: {model['kv_gb']:.2f} GB a token"
     prompts = f"{asked['prompt_per_reply']:g} prompt tokens a reply token"
     rows = [
+        *(("caution", text) for text in document["cautions"]),
         ("model", f"{model['name']} ({model['arch']}), {model['layers']} layers{experts}, {size}"),
         ("rig", "; ".join(device(d) for d in document["rig"]) or "no devices"),
         ("use", f"{cache}, {read}; batches of {asked['ubatch']}; {prompts}"),
     ]
     if kept is not None:
-        prefill = kept["prefill_tok_s"]
-        told = "" if prefill is None else f", prefill {prefill:.0f} tok/s"
-        how = "" if kept["measured"] else " (predicted)"
-        speeds = f"{kept['decode_tok_s']:.1f} tok/s{told}{how}"
-        rows.append(("compared with", f"{kept['label']}: {speeds}"))
+        rows.append(("compared with", f"{kept['label']}: {_speeds(kept)}"))
     verdict = document["verdict"]
     best = "" if verdict["title"] is None else f"the best other way, {verdict['title']}: "
     rows.append(("why", f"{best}{verdict['reason']}"))
     return rows
+
+
+def _speeds(kept: Mapping[str, Any]) -> str:
+    """Both speeds of what runs today, and where they are from: once where that is the same."""
+    decode, prefill = f"{kept['decode_tok_s']:.1f} tok/s", kept["prefill_tok_s"]
+    of_decode, of_prefill = (
+        "" if origin in (None, "told") else f" ({origin})"
+        for origin in (kept["decode_from"], kept["prefill_from"])
+    )
+    if prefill is None:
+        return f"{decode}{of_decode}"
+    early = "" if of_decode == of_prefill else of_decode
+    return f"{decode}{early}, prefill {prefill:.0f} tok/s{of_prefill}"
 
 
 def device(facts: Mapping[str, Any]) -> str:
@@ -57,8 +73,11 @@ def device(facts: Mapping[str, Any]) -> str:
     parts = [facts["name"] or facts["class"].replace("_", " ")]
     if facts["memory_bytes"]:
         parts.append(f"{facts['memory_bytes'] / GIB:.0f} GiB")
-    rate = facts["bandwidth_gb_s"]
-    parts.append("bandwidth unknown" if rate is None else f"{rate:.0f} GB/s")
+    rate, assumed = facts["bandwidth_gb_s"], facts["bandwidth_assumed_gb_s"]
+    if rate is None:
+        parts.append("bandwidth unknown" if assumed is None else f"{assumed:.0f} GB/s assumed")
+    else:
+        parts.append(f"{rate:.0f} GB/s")
     return f"{facts['id']}: {', '.join(parts)}"
 
 

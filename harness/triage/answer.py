@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.triage import options_draft
 from harness.triage.candidates import alone_options, split_options
-from harness.triage.fit import SPEED_NOISE
+from harness.triage.cautions import cautions
 from harness.triage.forecast import Forecast, Forecaster, Rival
 from harness.triage.hazard import Hazard
 from harness.triage.hazards_model import model_hazards
@@ -18,20 +17,18 @@ from harness.triage.inputs import Input, inputs
 from harness.triage.memory import Fit, fits
 from harness.triage.model_bytes import ModelBytes, model_bytes
 from harness.triage.option import Family
-from harness.triage.prefill_time import prompt_log_ms
 from harness.triage.question import Question, Speeds
+from harness.triage.recalibrate import baseline, recalibrate
 from harness.triage.rig_devices import accelerators, bandwidth_known
 from harness.triage.scoring import Call
-from harness.triage.token_time import log_ms
 from harness.triage.unhelpful import Unhelpful, unhelpful
 from harness.triage.verdict import Verdict, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from harness.triage.beliefs import Beliefs
     from harness.triage.option import Option
-    from harness.triage.rigfile import DeviceFacts
 
 FAMILIES = list(Family)
 CALLS = [Call.GO, Call.MEASURE_FIRST, Call.NO_GO]
@@ -65,6 +62,8 @@ class Answer:
     hazards: tuple[Hazard, ...]
     unhelpful: tuple[Unhelpful, ...]
     inputs: tuple[Input, ...]
+    cautions: tuple[str, ...]
+    """What to know first: assumed bandwidths, and measurements that contradict each other."""
     widening: float
     """q of `scoring`: standard deviations to either end of an interval."""
 
@@ -93,13 +92,17 @@ def answer(question: Question, beliefs: Beliefs, widening: float) -> Answer:
     sizes = model_bytes(question)
     own = beliefs.copy()
     alone = alone_options(question, sizes)
-    recalibrate(own, question, alone)
-    forecaster = Forecaster(own, widening)
+    contradictions = recalibrate(own, question, alone)
+    measured = _measured(question, alone)
+    forecaster = Forecaster(own, widening, measured)
     speeds = {option.devices[0]: forecaster.read_tok_s(option) for option in alone}
     splits = split_options(question, sizes, speeds)
-    rival = _rival(question, forecaster, alone, splits)
+    rival = _rival(question, forecaster, alone, splits, measured)
     options = [*alone, *splits, *_drafting(question, rival, own)]
-    ranked = [_ranked(question, forecaster, option, rival) for option in options]
+    ranked = [
+        _ranked(question, forecaster, option, rival, frozenset(contradictions))
+        for option in options
+    ]
     return Answer(
         question=question,
         sizes=sizes,
@@ -108,37 +111,20 @@ def answer(question: Question, beliefs: Beliefs, widening: float) -> Answer:
         hazards=(*rig_hazards(question), *model_hazards(question, sizes)),
         unhelpful=tuple(unhelpful(question, sizes, alone)),
         inputs=tuple(inputs(question, sizes, own)),
+        cautions=(*cautions(question), *contradictions.values()),
         widening=widening,
     )
 
 
-def recalibrate(beliefs: Beliefs, question: Question, alone: Sequence[Option]) -> None:
-    """Learn from the measured speed of single devices: the command line's, else the rig file's."""
+def _measured(question: Question, alone: Sequence[Option]) -> dict[str, Speeds]:
+    """What was measured of devices alone, by the key of the option."""
+    found = {}
     for option in alone:
         device = question.rig.device(option.devices[0])
-        assert device is not None
-        speeds = question.baselines.get(device.id) or _filed(question, device)
-        if speeds is None:
-            continue
-        goal = math.log(1e3 / speeds.decode_tok_s)
-        beliefs.condition(partial(log_ms, option.placement), goal, SPEED_NOISE)
-        if speeds.prefill_tok_s and option.prompt is not None:
-            goal = math.log(1e3 / speeds.prefill_tok_s)
-            beliefs.condition(partial(prompt_log_ms, option.prompt), goal, SPEED_NOISE)
-
-
-def _filed(question: Question, device: DeviceFacts) -> Speeds | None:
-    """A baseline of this very model in the rig file."""
-    for baseline in device.baselines:
-        if baseline.model.casefold() != question.model.name.casefold():
-            continue
-        if baseline.decode_tok_s is not None:
-            prefill = baseline.prefill_tok_s
-            return Speeds(
-                decode_tok_s=float(baseline.decode_tok_s.value),
-                prefill_tok_s=None if prefill is None else float(prefill.value),
-            )
-    return None
+        speeds = None if device is None else baseline(question, device)
+        if speeds is not None:
+            found[option.key] = speeds
+    return found
 
 
 def _rival(
@@ -146,6 +132,7 @@ def _rival(
     forecaster: Forecaster,
     alone: Sequence[Option],
     splits: Sequence[Option],
+    measured: Mapping[str, Speeds],
 ) -> Rival | None:
     """What runs today: as told, else the fastest device alone that holds it."""
     fitting = [o for o in alone if fits(o.fills) is not Fit.NO]
@@ -178,6 +165,7 @@ def _rival(
         ),
         measured=False,
         option=best,
+        baseline=measured.get(best.key),
     )
 
 
@@ -211,7 +199,11 @@ def _drafting(
 
 
 def _ranked(
-    question: Question, forecaster: Forecaster, option: Option, rival: Rival | None
+    question: Question,
+    forecaster: Forecaster,
+    option: Option,
+    rival: Rival | None,
+    contradicted: frozenset[str],
 ) -> Ranked:
     forecast = forecaster.forecast(option, rival, question.prompt_per_reply)
     devices = [question.rig.device(name) for name in option.devices]
@@ -220,9 +212,13 @@ def _ranked(
         for device in devices
     )
     same = rival is not None and _is_today(rival, forecast)
-    verdict = judge(question, forecast, alone_known=known)
+    doubted = tuple(name for name in option.devices if name in contradicted)
+    verdict = judge(question, forecast, alone_known=known, contradicted=doubted)
     if same and rival is not None:
-        told = f"{rival.speeds.decode_tok_s:.1f} tok/s as told" if rival.measured else "predicted"
+        told = "predicted"
+        if rival.measured or rival.baseline is not None:
+            how = "as told" if rival.measured else "measured"
+            told = f"{rival.speeds.decode_tok_s:.1f} tok/s {how}"
         verdict = replace(verdict, reason=f"taken for what runs today ({told})")
     return Ranked(
         forecast=forecast,

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harness.triage.rig_devices import assumed_gb_s, counted_bandwidth
+
 if TYPE_CHECKING:
     from harness.triage.answer import Answer, Ranked
+    from harness.triage.forecast import Rival
     from harness.triage.interval import Interval
     from harness.triage.memory import Fill
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts
 
 SCHEMA = "hetero-test/triage/1"
+NO_OTHER = "there is nothing to compare with: no other way to place it on this rig"
 
 
 def answer_document(answer: Answer, *, points: int, sources: int) -> dict[str, Any]:
@@ -34,8 +38,9 @@ def answer_document(answer: Answer, *, points: int, sources: int) -> dict[str, A
             "call": answer.call.value,
             "option": None if best is None else best.option.key,
             "title": None if best is None else best.option.title,
-            "reason": "there is no other way to place it" if best is None else best.verdict.reason,
+            "reason": NO_OTHER if best is None else best.verdict.reason,
         },
+        "cautions": list(answer.cautions),
         "question": _question(answer.question),
         "model": _model(answer),
         "rig": [_device(device) for device in answer.question.rig.devices],
@@ -45,7 +50,9 @@ def answer_document(answer: Answer, *, points: int, sources: int) -> dict[str, A
             "label": rival.label,
             "measured": rival.measured,
             "decode_tok_s": rival.speeds.decode_tok_s,
+            "decode_from": _from(rival, "decode_tok_s"),
             "prefill_tok_s": rival.speeds.prefill_tok_s,
+            "prefill_from": _from(rival, "prefill_tok_s"),
         },
         "options": [_option(ranked) for ranked in answer.ranked],
         "hazards": [
@@ -59,6 +66,16 @@ def answer_document(answer: Answer, *, points: int, sources: int) -> dict[str, A
         ],
         "calibration": {"points": points, "sources": sources, "widening": answer.widening},
     }
+
+
+def _from(rival: Rival, speed: str) -> str | None:
+    """Whether a speed of what runs today was told, measured or predicted; None: not known."""
+    if getattr(rival.speeds, speed) is None:
+        return None
+    if rival.measured:
+        return "told"
+    measured = rival.baseline is not None and getattr(rival.baseline, speed) is not None
+    return "measured" if measured else "predicted"
 
 
 def _question(question: Question) -> dict[str, Any]:
@@ -89,13 +106,14 @@ def _model(answer: Answer) -> dict[str, Any]:
 
 
 def _device(device: DeviceFacts) -> dict[str, Any]:
-    told = device.bandwidth_specified_gb_s or device.bandwidth_measured_gb_s
+    told = counted_bandwidth(device)
     memory = device.free_bytes or device.memory_bytes
     return {
         "id": device.id,
         "name": None if device.name is None else device.name.value,
         "class": device.device_class.value.value,
         "bandwidth_gb_s": None if told is None else float(told.value),
+        "bandwidth_assumed_gb_s": assumed_gb_s(device),
         "memory_bytes": None if memory is None else int(memory.value),
     }
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from harness.triage.modelfacts import ModelFacts
     from harness.triage.rigfile import RigFacts
+    from harness.triage.sourced import Sourced
 
 OWN = "own"
 """What ``--draft`` says for the model's own head."""
@@ -89,7 +90,14 @@ def read_rig(path: Path | None) -> RigFacts:
     from harness.triage.nvml import import_nvml
     from harness.triage.rig_probe import probe_rig
 
-    return probe_rig(Machine(nvml=import_nvml(), read_test=None), Sampling())
+    return probe_rig(Machine(nvml=import_nvml(), read_test=quick_read_test), Sampling())
+
+
+def quick_read_test(size_bytes: int, threads: int) -> Sourced[float]:
+    """How fast the host reads its memory; see `host_read.read_bandwidth`."""
+    from harness.triage.host_read import read_bandwidth  # numpy costs 100 ms
+
+    return read_bandwidth(size_bytes, threads)
 
 
 def speeds(text: str, flag: str) -> Speeds:

@@ -86,6 +86,12 @@ class Beliefs:
         self._covariance.append([0.0] * len(self._mean))
         self._covariance[-1][-1] = spread * spread
 
+    def loosen(self, name: str, spread: float) -> None:
+        """Be less sure of one unknown alone, by a standard deviation more of its logarithm."""
+        self._meet([name])
+        i = self._index[name]
+        self._covariance[i][i] += spread * spread
+
     def drop(self, wanted: Callable[[str], bool]) -> None:
         """Forget unknowns: what they taught about the others stays."""
         kept = [name for name in self._index if not wanted(name)]

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.triage.doubt import deciding_placement, predict_placement
+from harness.triage.fit import SPEED_NOISE
 from harness.triage.interval import Interval
 from harness.triage.option import Option
 from harness.triage.prefill import break_even_ubatch
@@ -16,10 +17,16 @@ from harness.triage.priors import PRIORS
 from harness.triage.question import Speeds
 from harness.triage.scoring import ROUGHNESS
 from harness.triage.terms import Term
-from harness.triage.token_time import TOKENS_DOUBT, log_ms, token_terms, weight_gb_s
+from harness.triage.token_time import (
+    COPY_DOUBT,
+    TOKENS_DOUBT,
+    log_ms,
+    token_terms,
+    weight_gb_s,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from harness.triage.beliefs import Beliefs, Reader
     from harness.triage.placement import Placement
@@ -78,6 +85,8 @@ class Rival:
     measured: bool
     """Whether the decode speed was; else it is the forecast of `option`."""
     option: Option | None = None
+    baseline: Speeds | None = None
+    """What was measured of `option` alone; `speeds` has it, and forecasts for the rest."""
 
 
 class Forecaster:
@@ -86,15 +95,22 @@ class Forecaster:
     Args:
         beliefs: after the points and the user's baselines; not changed but for unknowns met.
         widening: q of `scoring`.
+        measured: what was measured of options as they are, by their keys.
     """
 
-    def __init__(self, beliefs: Beliefs, widening: float) -> None:
+    def __init__(
+        self, beliefs: Beliefs, widening: float, measured: Mapping[str, Speeds] | None = None
+    ) -> None:
         self._beliefs = beliefs
         self._q = widening
+        self._measured = measured or {}
 
     def decode(self, option: Option) -> Interval:
         """tok/s of one stream."""
         value, spread = predict_placement(self._beliefs, option.placement, _ms)
+        known = self._measured.get(option.key)
+        if known is not None:
+            return self._around(known.decode_tok_s, SPEED_NOISE)
         return self._around(math.exp(value), spread).inverse().times(1e3)
 
     def read_tok_s(self, option: Option) -> float:
@@ -109,6 +125,9 @@ class Forecaster:
         if option.prompt is None:
             return None
         value, spread = self._beliefs.predict(partial(prompt_log_ms, option.prompt))
+        known = self._measured.get(option.key)
+        if known is not None and known.prefill_tok_s is not None:
+            return self._around(known.prefill_tok_s, SPEED_NOISE)
         return self._around(math.exp(value), spread).inverse().times(1e3)
 
     def forecast(self, option: Option, rival: Rival | None, prompt_per_reply: float) -> Forecast:
@@ -207,14 +226,16 @@ def _in_words(name: str, placements: Sequence[Placement], beliefs: Beliefs) -> _
         power = drafting.tokens_doubt / TOKENS_DOUBT
         return _Told(name=base, value=drafting.tokens_per_round, unit="tokens a round", power=power)
     kind, _, rest = base.partition(":")
-    if kind in {"device", "weights", "nominal"} or base == "told:bandwidth":
+    if kind in {"device", "weights", "nominal"} or base in {"told:bandwidth", "told:copy"}:
         for placement in placements:
             for part in placement.reads:
                 device = placement.device(part.device)
                 of_class = device.device_class.value == rest.split(":")[0]
                 if device.id == device_id or (of_class and device_id in {"", "rig"}):
                     rate = weight_gb_s(device, part, beliefs.reader())
-                    return _Told(name=f"{base}@{device.id}", value=rate, unit="GB/s")
+                    power = device.copy_doubt / COPY_DOUBT if base == "told:copy" else 1.0
+                    told = f"{base}@{device.id}"
+                    return _Told(name=told, value=rate, unit="GB/s", power=power)
     value = beliefs.known(base)[0] * (beliefs.known(name)[0] if device_id else 1.0)
     return _Told(name=name, value=value, unit=PRIORS[base].unit)
 

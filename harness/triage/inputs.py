@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from harness.triage.interval import Z80
 from harness.triage.priors import PRIORS
+from harness.triage.rig_devices import assumed_gb_s
 from harness.triage.sourced import Origin
 
 if TYPE_CHECKING:
@@ -70,6 +72,17 @@ def _of_rig(question: Question) -> list[Input]:
             ("link", None if link is None else link.gb_s, "GB/s"),
         )
         found += [_row(f"{device.id}: {name}", fact, unit) for name, fact, unit in facts if fact]
+        assumed = assumed_gb_s(device)
+        if assumed is not None:
+            prior = PRIORS[f"nominal:{device.device_class.value}"]
+            found.append(
+                Input(
+                    name=f"{device.id}: bandwidth",
+                    value=f"{assumed:.0f} GB/s (× or ÷ {1 + Z80 * prior.spread:.2f})",
+                    origin=Origin.ASSUMED,
+                    source=f"{prior.why}: the middle of its class",
+                )
+            )
         memory = device.free_bytes or device.memory_bytes
         if memory is not None:
             found.append(
@@ -94,6 +107,8 @@ def _of_user(question: Question) -> list[Input]:
     told = []
     for device, speeds in question.baselines.items():
         told.append((f"{device} alone", f"{speeds.decode_tok_s:g} tok/s", "--baseline"))
+        if speeds.prefill_tok_s is not None:
+            told.append((f"{device} prefill", f"{speeds.prefill_tok_s:g} tok/s", "--baseline"))
     if question.incumbent is not None:
         told.append(("incumbent", f"{question.incumbent.decode_tok_s:g} tok/s", "--incumbent"))
     if question.link_gb_s is not None:
@@ -110,7 +125,7 @@ def _of_points(beliefs: Beliefs) -> list[Input]:
     """Unknowns that were looked up, with the 80 % range that the points leave."""
     found = []
     for name in beliefs.names:
-        told = name.startswith(("told:", "drafting:", "device:"))
+        told = name.startswith(("told:", "drafting:", "device:", "nominal:"))
         if told or "@" in name or name not in beliefs.looked_up:
             continue
         middle, doubt = beliefs.known(name)

@@ -30,6 +30,8 @@ class Device:
     """By the data sheet, GB/s; None: unknown."""
     copy_gb_s: float | None = None
     """What a copy or read test reached, GB/s; counts before the data sheet."""
+    copy_doubt: float = 0.0
+    """Standard deviation of its logarithm."""
     effective_gb_s: Mapping[str, float] = field(default_factory=dict)
     """Fitted on real decoding, by ``dense`` and ``moe``; counts before both."""
     alone_tok_s: float | None = None

@@ -176,6 +176,7 @@ PRIORS = {
     "told:layer": _told(0.2, "fitted to a run of another placement"),
     "told:link": _told(0.05, "a copy test"),
     "told:bandwidth": _deviation(0.06),
+    "told:copy": _deviation(0.05),
     "drafting:tokens": _told(0.03, "acceptance differs by prompt"),
     "drafting:draft": _told(0.15, "told of another run"),
     "drafting:beta": _told(0.2, "measured in another run or on a like device"),

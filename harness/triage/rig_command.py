@@ -54,6 +54,7 @@ def run(args: argparse.Namespace) -> int:
     from harness.errors import ExitCode, UsageError
     from harness.plain import printable
     from harness.store import write, writing
+    from harness.triage.ask import quick_read_test
     from harness.triage.loader_log import read_loader_log
     from harness.triage.machine import Machine, Sampling
     from harness.triage.nvml import import_nvml
@@ -70,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
     log = read_loader_log(args.log) if args.log is not None else None
     if args.under_load:
         _say(f"watching for {args.seconds:g} s: keep your load running")
-    machine = Machine(nvml=import_nvml(), read_test=None if args.no_read_test else _read_test)
+    machine = Machine(nvml=import_nvml(), read_test=None if args.no_read_test else quick_read_test)
     sampling = Sampling(under_load=args.under_load, seconds=args.seconds)
     rig = probe_rig(machine, sampling, log=log)
     for note in rig.notes:
@@ -84,12 +85,6 @@ def run(args: argparse.Namespace) -> int:
             write(args.out, text)
         _say(f"wrote {args.out}")
     return int(ExitCode.PASS)
-
-
-def _read_test(size_bytes: int, threads: int) -> object:
-    from harness.triage.host_read import read_bandwidth  # numpy costs 100 ms
-
-    return read_bandwidth(size_bytes, threads)
 
 
 def _json(rig: object) -> str:

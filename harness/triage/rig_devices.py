@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from harness.triage.interval import Z80
 from harness.triage.memory import in_system_memory
 from harness.triage.placement import Device
+from harness.triage.priors import PRIORS
 from harness.triage.rigfile import Workload
-from harness.triage.token_time import CPUS
+from harness.triage.token_time import COPY_DOUBT, CPUS
 
 if TYPE_CHECKING:
     from harness.triage.question import Question
@@ -27,16 +30,28 @@ def device_of(facts: DeviceFacts, quantization: str | None = None) -> Device:
             effective[work.value] = float(fitted.value)
     told, copied = facts.bandwidth_specified_gb_s, facts.bandwidth_measured_gb_s
     nominal = None if told is None else float(told.value)
-    copy = None if copied is None else float(copied.value)
-    if nominal is not None and copy is not None and copy > COPY_LIMIT * nominal:
+    copy, doubt = (None, 0.0) if copied is None else _read_test(copied)
+    if nominal is not None and copied is not None and copied.value > COPY_LIMIT * nominal:
         copy = None
     return Device(
         id=facts.id,
         device_class=facts.device_class.value,
         nominal_gb_s=nominal,
         copy_gb_s=copy,
+        copy_doubt=doubt,
         effective_gb_s=effective,
     )
+
+
+def _read_test(fact: Sourced[float]) -> tuple[float, float]:
+    """Middle of a measured bandwidth in the logarithm, GB/s, and its standard deviation there.
+
+    The ends count where there are some: what was measured beside other work has a far upper one.
+    """
+    if not fact.low or not fact.high:
+        return float(fact.value), COPY_DOUBT
+    doubt = math.log(fact.high / fact.low) / (2 * Z80)
+    return math.sqrt(fact.low * fact.high), max(COPY_DOUBT, doubt)
 
 
 def is_cpu(facts: DeviceFacts) -> bool:
@@ -52,6 +67,30 @@ def bandwidth_known(facts: DeviceFacts) -> bool:
         or facts.bandwidth_effective
         or any(b.decode_tok_s for b in facts.baselines)
     )
+
+
+def bandwidth_told(facts: DeviceFacts) -> bool:
+    """Whether anything but a baseline tells how fast its memory is."""
+    return bool(
+        facts.bandwidth_specified_gb_s or facts.bandwidth_measured_gb_s or facts.bandwidth_effective
+    )
+
+
+def counted_bandwidth(facts: DeviceFacts) -> Sourced[float] | None:
+    """The fact that counts: fitted before measured before told, and no unbelievable one."""
+    if facts.bandwidth_effective:
+        return facts.bandwidth_effective[0].gb_s
+    told, read = facts.bandwidth_specified_gb_s, facts.bandwidth_measured_gb_s
+    if read is not None and (told is None or read.value <= COPY_LIMIT * told.value):
+        return read
+    return told
+
+
+def assumed_gb_s(facts: DeviceFacts) -> float | None:
+    """GB/s that a device is taken to have nominally for want of a figure; None: there is one."""
+    if bandwidth_told(facts):
+        return None
+    return PRIORS[f"nominal:{facts.device_class.value}"].middle
 
 
 def nominal(facts: DeviceFacts) -> float:

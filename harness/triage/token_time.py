@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 COPY_SHARE = 0.85
 """What a copy test reaches of the data sheet: 1541 of 1792 on an RTX 5090
 (https://github.com/ikawrakow/ik_llama.cpp/issues/629), 212 of 256 on a Strix Halo."""
+COPY_DOUBT = PRIORS["told:copy"].spread
+"""Spread of the unknown behind a copy test."""
 TOKENS_DOUBT = PRIORS["drafting:tokens"].doubt
 """Spread of the unknown behind tokens a round."""
 STEP = "step"
@@ -98,10 +100,22 @@ def weight_gb_s(device: Device, part: Read, read: Reader) -> float:
     return nominal_gb_s(device, read) * share * own * _type_share(device, part, read)
 
 
+def own_unknowns(device: Device) -> tuple[str, ...]:
+    """Unknowns by which this device alone differs from what is told of it."""
+    if device.effective_gb_s:
+        return (f"told:bandwidth@{device.id}",)
+    return (f"device:{device.device_class.value}@{device.id}",)
+
+
 def nominal_gb_s(device: Device, read: Reader) -> float:
     """GB/s by the data sheet, from a copy test where there is one, else that of the class."""
     if device.copy_gb_s is not None:
-        return device.copy_gb_s / COPY_SHARE
+        rate = device.copy_gb_s / COPY_SHARE
+        if not device.copy_doubt:
+            return rate
+        # The unknown has one spread for all; what is less sure follows a power of it.
+        power: float = device.copy_doubt / COPY_DOUBT
+        return rate * math.exp(power * math.log(read("told:copy", at=device.id)))
     if device.nominal_gb_s is not None:
         return device.nominal_gb_s
     return read("nominal:" + device.device_class.value, at=device.id)

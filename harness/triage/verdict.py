@@ -15,6 +15,8 @@ from harness.triage.option import Family
 from harness.triage.scoring import Call
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from harness.triage.forecast import Decider, Forecast
     from harness.triage.interval import Interval
     from harness.triage.question import Question
@@ -48,6 +50,8 @@ WHAT_TO_MEASURE = {
     "rpc": ("cost of a message", "decode through RPC on this machine"),
 }
 """What an unknown is in words and how it is measured, by the longest name that begins it."""
+TOLD = ("told:bandwidth", "told:copy")
+"""Unknowns that stand for a bandwidth as it was told."""
 _BANDWIDTH = ("bandwidth that {device} reaches", "decode of {device} alone (--baseline)")
 
 
@@ -64,13 +68,20 @@ class Verdict:
     fit: Fit
 
 
-def judge(question: Question, forecast: Forecast, *, alone_known: bool) -> Verdict:
+def judge(
+    question: Question,
+    forecast: Forecast,
+    *,
+    alone_known: bool,
+    contradicted: Sequence[str] = (),
+) -> Verdict:
     """The verdict on an option.
 
     Args:
         question: how the model is used.
         forecast: the option's.
         alone_known: whether the speed of every device's memory is told or measured.
+        contradicted: its devices whose baseline and bandwidth do not go together.
     """
     option = forecast.option
     fit = fits(option.fills)
@@ -104,6 +115,12 @@ def judge(question: Question, forecast: Forecast, *, alone_known: bool) -> Verdi
         call, reason = Call.MEASURE_FIRST, f"{reason}, but whether it fits is not known"
     if call is Call.GO and not alone_known:
         call, reason = Call.MEASURE_FIRST, f"{reason}, but a device's speed is not known at all"
+    if call is Call.GO and contradicted:
+        names = " and ".join(contradicted)
+        call, reason = (
+            Call.MEASURE_FIRST,
+            f"{reason}, but what is told of {names} contradicts itself",
+        )
     if forecast.break_even_prompt is not None and call is Call.NO_GO and "prefill" in reason:
         decides = f"{forecast.break_even_prompt:.2f} prompt tokens a reply token"
         measure = "prefill of this placement at the batch size in use"
@@ -186,7 +203,7 @@ def _endpoints(question: Question, fit: Fit) -> Verdict:
 
 def _words(name: str) -> tuple[str, str]:
     base, _, device = name.partition("@")
-    if base.split(":")[0] in {"device", "weights", "nominal"} or base == "told:bandwidth":
+    if base.split(":")[0] in {"device", "weights", "nominal"} or base in TOLD:
         where = device if device and device != "rig" else base.split(":")[1].replace("_", " ")
         return _BANDWIDTH[0].format(device=where), _BANDWIDTH[1].format(device=where)
     for known in sorted(WHAT_TO_MEASURE, key=len, reverse=True):

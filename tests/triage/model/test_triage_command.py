@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from harness.triage import ask
 from harness.triage.modelfacts import dump_model_facts
 from harness.triage.question import Tokens
 from harness.triage.rigfile import dump_rig, load_rig
+from harness.triage.sourced import Origin, Sourced
 
 from .rigs import card, cpu, dense, mixture, rig, strix
 from .test_calibrate import write_run
@@ -55,6 +57,7 @@ def test_json_has_a_schema_and_no_zero_for_the_unknown(
     assert set(document) == {
         "schema",
         "verdict",
+        "cautions",
         "question",
         "model",
         "rig",
@@ -225,3 +228,53 @@ def test_token_lists_that_are_not_there_are_not_compared(
     draft.write_text(dump_model_facts(replace(dense(), tokens_sha256=None)), encoding="utf-8")
     assert main(["triage", *files, "--draft", str(draft)]) == 0
     assert f"token lists: {Tokens.NOT_CHECKED}" in capsys.readouterr().out.replace("`", "")
+
+
+def test_without_a_rig_file_this_machines_memory_is_measured(
+    files: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same figure as in the file that `hetero-test rig` writes, not a class's middle."""
+    fact = Sourced(value=12.5, origin=Origin.MEASURED, source="read test", low=12.0, high=13.0)
+    monkeypatch.setattr(ask, "quick_read_test", lambda _size, _threads: fact)
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    assert main(["triage", *files[:2], "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    host = next(device for device in document["rig"] if device["id"] == "CPU")
+    assert host["bandwidth_gb_s"] == 12.5
+    assert host["bandwidth_assumed_gb_s"] is None
+
+
+def test_without_room_for_the_read_test_the_first_row_says_what_was_assumed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before model and rig, with the command that measures it."""
+    model, machine = tmp_path / "model.toml", tmp_path / "rig.toml"
+    model.write_text(dump_model_facts(dense()), encoding="utf-8")
+    machine.write_text(dump_rig(rig(cpu(gb_s=None))), encoding="utf-8")
+    assert main(["triage", "--model-facts", str(model), "--rig", str(machine)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "## ❌ NO-GO — there is nothing to compare CPU alone with"
+    assert lines[4].startswith("| caution | CPU: memory bandwidth not measured, assumed 70 GB/s")
+    assert any("run hetero-test rig" in line for line in lines[:6])
+
+
+def test_what_was_measured_is_shown_as_it_was_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The user's own numbers, to their digit, and called measured."""
+    model, machine = tmp_path / "model.toml", tmp_path / "rig.toml"
+    model.write_text(dump_model_facts(dense()), encoding="utf-8")
+    machine.write_text(dump_rig(rig(card(gb_s=None), cpu())), encoding="utf-8")
+    words = ["triage", "--model-facts", str(model), "--rig", str(machine)]
+    assert main([*words, "--baseline", "CUDA0=24,900"]) == 0
+    out = capsys.readouterr().out
+    assert "CUDA0 alone: 24.0 tok/s, prefill 900 tok/s (measured) |" in out
+    row = next(line for line in out.splitlines() if line.startswith("| CUDA0 alone | today"))
+    assert "| 24.0 [" in row
+    assert "| 900 [" in row
+    assert main([*words, "--baseline", "CUDA0=24,900", "--json"]) == 0
+    today = json.loads(capsys.readouterr().out)["options"][0]
+    assert today["reason"] == "taken for what runs today (24.0 tok/s measured)"
+    assert main([*words, "--baseline", "CUDA0=24"]) == 0
+    out = capsys.readouterr().out
+    assert re.search(r"24\.0 tok/s \(measured\), prefill \d+ tok/s \(predicted\) \|", out)
