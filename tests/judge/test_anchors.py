@@ -249,11 +249,12 @@ def test_a_pair_that_nobody_asked_for_is_not_compared() -> None:
 
 def test_a_pair_stands_in_for_an_anchor_that_does_not_fit() -> None:
     """A canonical pack refuses a forced size that is too large; a smaller one is shared."""
-    made = judged(*APART, "1f: !NO_MEMORY -", "0s: C@4100 C@4100", "1s: C@4100 C@4100")
+    for words, told in (("!NO_MEMORY -", "SKIPPED"), ("!CRASHED !NO_MEMORY", "INCONCLUSIVE")):
+        made = judged(*APART, f"1f: {words}", "0s: C@4100 C@4100", "1s: C@4100 C@4100")
 
-    assert results(made, ANCHOR, "1f") == ["SKIPPED"] * 2
-    assert results(made, ANCHOR, "1s") == ["PASS"] * 2
-    assert results(made, Kind.EXACT, "1") == ["SKIPPED"]
+        assert results(made, ANCHOR, "1f") == [told, "SKIPPED"]
+        assert results(made, ANCHOR, "1s") == ["PASS"] * 2
+        assert results(made, Kind.EXACT, "1") == ["SKIPPED"]
 
 
 def test_an_anchor_that_does_not_fit_and_has_no_pair_covers_nothing() -> None:

@@ -214,6 +214,13 @@ def test_homes_do_not_use_up_the_three_anchors() -> None:
     assert list(bonds(made).values()) == [Bond.BASELINE, *[Bond.HOME] * 4, Bond.ANCHOR]
 
 
+def test_a_home_behind_three_anchors_is_no_excess() -> None:
+    """In whatever order the groups come."""
+    made = record("0: A A", *(f"{n}: B@500{n} B@500{n}" for n in "123"), "4: C~RTX C~RTX")
+
+    assert list(bonds(made).values()) == [Bond.BASELINE, *[Bond.ANCHOR] * 3, Bond.HOME]
+
+
 @pytest.mark.parametrize(
     ("moved_to", "on_device"),
     [(None, True), ("0", True), ("1", False)],
