@@ -137,7 +137,8 @@ def _model(args: argparse.Namespace) -> ModelFacts:
     if (args.model is None) == (args.model_facts is None):
         raise UsageError(
             "give one of --model FILE.gguf and --model-facts FILE.toml",
-            hint="the first shard of a split model is enough",
+            hint="the first shard of a split model is enough; hetero-test triage --example-facts "
+            "prints a facts file",
         )
     if args.model_facts is not None:
         return load_model_facts(args.model_facts)

@@ -37,11 +37,13 @@ class FactsFile(Generic[V]):
     Args:
         kind: the class of the value that the whole file is.
         noun: what the file is called in complaints (``rig file``).
+        hint: where such a file is to be had, for the end of every complaint; None: nowhere.
     """
 
-    def __init__(self, kind: type[V], noun: str) -> None:
+    def __init__(self, kind: type[V], noun: str, *, hint: str | None = None) -> None:
         self._kind = kind
         self._noun = noun
+        self._hint = hint
         # The configuration of the outermost class holds for all it contains.
         with_config({"extra": "forbid", "strict": True})(kind)
         self._adapter: TypeAdapter[V] = TypeAdapter(kind)
@@ -56,13 +58,20 @@ class FactsFile(Generic[V]):
         try:
             if not path.is_file():  # a pipe would be waited for, a folder says EISDIR
                 reason = "it is no regular file" if path.exists() else "there is no such file"
-                raise UsageError(f"cannot read the {self._noun} {path}: {reason}")
+                raise UsageError(f"cannot read the {self._noun} {path}: {reason}", hint=self._hint)
             if path.stat().st_size > MAX_FILE_BYTES:
-                raise UsageError(f"{path} is larger than any {self._noun}")
+                raise UsageError(f"{path} is larger than any {self._noun}", hint=self._hint)
         except OSError as error:
             why = error.strerror or str(error)
             raise UsageError(f"cannot read the {self._noun} {path}: {why}") from error
-        return load(path, what=self._noun)
+        try:
+            return load(path, what=self._noun)
+        except MatrixError as error:
+            raise self.complain(error.complaints) from error
+
+    def complain(self, complaints: tuple[str, ...]) -> MatrixError:
+        """The error for what is wrong in a file, with the hint."""
+        return MatrixError(complaints, hint=self._hint)
 
     def validate(
         self,
@@ -97,7 +106,7 @@ class FactsFile(Generic[V]):
             ]
             found.sort(key=lambda pair: located.line(pair[0]))
             texts = (located.complaint(where, what) for where, what in found)
-            raise MatrixError(tuple(dict.fromkeys(texts))) from error
+            raise self.complain(tuple(dict.fromkeys(texts))) from error
 
     def read(self, path: Path) -> V:
         """Open and validate.

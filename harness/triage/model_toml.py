@@ -6,7 +6,7 @@ import re
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import MatrixError
+from harness.triage.examples import HINTS, Example
 from harness.triage.facts_toml import FactsFile
 from harness.triage.modelfacts import LayerFacts, LayerKind, ModelFacts, Role
 from harness.triage.toml_text import document
@@ -25,7 +25,7 @@ LAYER_LISTS = ("layers", "nextn_layers")
 MAX_LAYERS = 4096
 """No model has more blocks; a larger index is a slip that would fill the memory."""
 
-_FILE = FactsFile(ModelFacts, "model-facts file")
+_FILE = FactsFile(ModelFacts, "model-facts file", hint=HINTS[Example.MODEL])
 _RANGE = re.compile(r"\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?\Z")
 
 
@@ -57,10 +57,10 @@ def read_model(path: Path) -> ModelFacts:
                 layers.append(layer)
         tables[key] = layers
     if complaints:
-        raise MatrixError(tuple(complaints))
+        raise _FILE.complain(tuple(complaints))
     model = _FILE.validate(located, tables, written_as)
     if complaints := _cross_checks(model, located, written_as):
-        raise MatrixError(tuple(complaints))
+        raise _FILE.complain(tuple(complaints))
     return replace(
         model,
         layers=tuple(sorted(model.layers, key=lambda layer: layer.index)),

@@ -9,6 +9,7 @@ from harness.path_option import path
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
 LONGEST_NOTE = 500
 
@@ -26,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=10.0,
         metavar="S",
         help="how long to watch under load (default: 10)",
+    )
+    parser.add_argument(
+        "--example", action="store_true", help="print a rig file with comments, to be changed"
     )
     parser.add_argument("--json", action="store_true", help="print JSON instead of TOML")
     parser.add_argument(
@@ -51,9 +55,8 @@ def run(args: argparse.Namespace) -> int:
         UsageError: an option is out of range, the log cannot be read, or the file exists.
         StoreError: the file cannot be written.
     """
-    from harness.errors import ExitCode, UsageError
+    from harness.errors import UsageError
     from harness.plain import printable
-    from harness.store import write, writing
     from harness.triage.ask import quick_read_test
     from harness.triage.loader_log import read_loader_log
     from harness.triage.machine import Machine, Sampling
@@ -68,6 +71,8 @@ def run(args: argparse.Namespace) -> int:
             f"{args.out} exists and may hold facts that were fitted or written by hand",
             hint="name another file",
         )
+    if args.example:
+        return _print_example(args.out)
     log = read_loader_log(args.log) if args.log is not None else None
     if args.under_load:
         _say(f"watching for {args.seconds:g} s: keep your load running")
@@ -76,14 +81,27 @@ def run(args: argparse.Namespace) -> int:
     rig = probe_rig(machine, sampling, log=log)
     for note in rig.notes:
         _say(printable(note, LONGEST_NOTE))
-    text = _json(rig) if args.json else dump_rig(rig)
-    if args.out is None:
+    return _put(_json(rig) if args.json else dump_rig(rig), args.out)
+
+
+def _print_example(out: Path | None) -> int:
+    from harness.triage.examples import Example, example_text
+
+    return _put(example_text(Example.RIG), out)
+
+
+def _put(text: str, out: Path | None) -> int:
+    """Print a text, or write it to a file; the exit code."""
+    from harness.errors import ExitCode
+    from harness.store import write, writing
+
+    if out is None:
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
         sys.stdout.flush()
     else:
-        with writing(args.out):
-            write(args.out, text)
-        _say(f"wrote {args.out}")
+        with writing(out):
+            write(out, text)
+        _say(f"wrote {out}")
     return int(ExitCode.PASS)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.errors import MatrixError
+from harness.triage.examples import HINTS, Example
 from harness.triage.facts_toml import FactsFile
 from harness.triage.rigfile import RigFacts
 from harness.triage.sourced import Sourced
@@ -23,7 +23,7 @@ HEADER = """\
 # is not here: add it if you know it, for nothing is guessed.
 """
 
-_FILE = FactsFile(RigFacts, "rig file")
+_FILE = FactsFile(RigFacts, "rig file", hint=HINTS[Example.RIG])
 
 
 def read_rig(path: Path) -> RigFacts:
@@ -36,7 +36,7 @@ def read_rig(path: Path) -> RigFacts:
     located = _FILE.open(path)
     rig = _FILE.validate(located, located.data)
     if complaints := tuple(_cross_checks(rig, located)):
-        raise MatrixError(complaints)
+        raise _FILE.complain(complaints)
     return rig
 
 

@@ -39,6 +39,9 @@ def _ask_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_argument_group("what is asked")
     what.add_argument("--model", type=path, metavar="FILE", help="a GGUF file, first shard")
     what.add_argument("--model-facts", type=path, metavar="FILE", help="its facts in TOML instead")
+    what.add_argument(
+        "--example-facts", action="store_true", help="print such facts with comments, and end"
+    )
     what.add_argument("--rig", type=path, metavar="FILE", help="a rig file (default: this machine)")
     what.add_argument(
         "--context", type=int, default=8192, metavar="N", help="positions a slot (default: 8192)"
@@ -110,6 +113,8 @@ def run(args: argparse.Namespace) -> int:
     from harness.triage.points import shipped_points
     from harness.triage.scoring import shipped_misses, widening
 
+    if args.example_facts:
+        return _print_example()
     if args.html is not None:
         _need_matplotlib()
     question = ask(args)
@@ -130,6 +135,15 @@ def run(args: argparse.Namespace) -> int:
     else:
         text = _build("triage_markdown", document)
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    sys.stdout.flush()
+    return int(ExitCode.PASS)
+
+
+def _print_example() -> int:
+    from harness.errors import ExitCode
+    from harness.triage.examples import Example, example_text
+
+    sys.stdout.buffer.write(example_text(Example.MODEL).encode("utf-8"))
     sys.stdout.flush()
     return int(ExitCode.PASS)
 
