@@ -35,7 +35,7 @@ _RISKY = re.compile(
     | [0-9A-Fa-f]{7,}                    # a commit
     | [A-Za-z] - \d | (?i:ghsa-)         # GH-12, CVE-…, PROJECT-12
     | ^ [-+=.,;:'"()]+ $                 # a rule, an underline of a heading, a list's bullet
-    | ^ (?: /. | \./ | --? [A-Za-z] )    # paths and flags are code anyway
+    | ^ \(? (?: /. | \./ | --? [A-Za-z] )  # paths and flags are code anyway
     """,
     re.VERBOSE,
 )
@@ -87,7 +87,13 @@ def _wrapped(run: str, risky: Callable[[str], str]) -> str:
         and not set("()`") & set(inner[1:-1])
     ):
         return f"({risky(inner[1:-1])}){after}"
-    return risky(inner) + after
+    # A parenthesis whose other half stands in another word belongs to the sentence.
+    before = ""
+    if len(inner) > 1 and inner[0] == "(" and ")" not in inner:
+        before, inner = "(", inner[1:]
+    elif len(inner) > 1 and inner[-1] == ")" and "(" not in inner and inner[-2] not in "`:":
+        inner, after = inner[:-1], f"){after}"
+    return before + risky(inner) + after
 
 
 def _is_risky(word: str, place: int) -> bool:
