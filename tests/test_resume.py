@@ -86,12 +86,13 @@ def test_killed_at_any_moment_it_goes_on_as_if_nothing_had_been(tmp_path: Path) 
     ``--resume`` ends with the run.json of an undisturbed matrix; no stored run is made again,
     and no engine survives the harness.
     """
-    rules = (when(hang=0.03), when("--draft-chain-batch", child=30))
+    rules = (when(hang=0.03), when("--draft-chain-batch", child=30, child_deaf=False))
     args = ("--only", "1,4")
     build = write_build(tmp_path / "build", *rules)
     begun = time.monotonic()
     calm = start(build, tmp_path / "calm", *args)
-    assert calm.wait(60) == 0, calm.communicate()
+    told = calm.communicate(timeout=60)
+    assert calm.returncode == 0, told
     longest = 1.3 * (time.monotonic() - begun)
     wanted = steady(json.loads((tmp_path / "calm" / "run.json").read_text()))
     draw = random.Random(20261129)
@@ -107,10 +108,8 @@ def test_killed_at_any_moment_it_goes_on_as_if_nothing_had_been(tmp_path: Path) 
             kills += 1
         told = process.communicate()
         assert process.returncode in {0, -signal.SIGKILL}, told
-        # PR_SET_PDEATHSIG is delivered while the killed harness is torn down.
-        time.sleep(0.05)
-        engines = [p for p in holders(build) if p.ppid() != 1 or not _in_own_session(p)]
-        assert engines == []
+        # The kernel ends the engine with its harness; the killing itself takes a moment.
+        _wait_for(lambda: all(_in_own_session(p) for p in holders(build)))
         after = stored(out) if out.exists() else {}
         assert {name: after[name] for name in before} == before
         if process.returncode == 0:
@@ -119,7 +118,8 @@ def test_killed_at_any_moment_it_goes_on_as_if_nothing_had_been(tmp_path: Path) 
             shutil.rmtree(out)
             ends += 1
     process = start(build, out, *args, "--resume")
-    assert process.wait(60) == 0, process.communicate()
+    told = process.communicate(timeout=60)
+    assert process.returncode == 0, told
     assert steady(json.loads((out / "run.json").read_text())) == wanted
     assert holders(build) == []
     assert ends > 0

@@ -56,6 +56,7 @@ DEFAULTS: dict[str, Any] = {
     "hang": 0.0,
     "deaf": False,  # ignores INT and TERM
     "child": 0.0,  # leaves a child in its own session, alive for that long
+    "child_deaf": True,  # which ignores INT and TERM
     "talk": 0,  # bytes of noise on stderr
     "decode_ms": 2000.0,
     "refuses": [],  # flags that are unknown arguments
@@ -149,8 +150,9 @@ class Play:
             os.setsid()
             if os.fork():
                 os._exit(0)
-            signal.signal(signal.SIGINT, signal.SIG_IGN)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            if self.do["child_deaf"]:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
             time.sleep(self.do["child"])
             os._exit(0)
 
