@@ -48,6 +48,8 @@ def _conclusion(
     record: Record, found: Sequence[Verdict], effects: Mapping[str, Effect | None]
 ) -> tuple[Conclusion, str]:
     """The conclusion and the reason for it, by the rules in their order."""
+    if (versions := _several_versions(record)) is not None:
+        return Conclusion.INCONCLUSIVE, versions
     fails = [verdict for verdict in found if verdict.result is Result.FAIL]
     if fails:
         noisy = _noisy_baseline(record, fails)
@@ -66,6 +68,14 @@ def _conclusion(
     if record.manifest.strict and (why := _strict(record, found, effects)):
         return Conclusion.INCONCLUSIVE, f"strict: {why}"
     return Conclusion.PASS, "every comparison is equal"
+
+
+def _several_versions(record: Record) -> str | None:
+    """Placement and engine that changed together cannot be told apart, whatever came of it."""
+    told = dict.fromkeys(r.engine_version for r in record.runs if r.engine_version is not None)
+    if len(told) < 2:
+        return None
+    return f"the engine changed during the matrix (versions {', '.join(told)})"
 
 
 def _noisy_baseline(record: Record, fails: Sequence[Verdict]) -> str | None:

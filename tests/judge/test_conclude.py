@@ -425,3 +425,14 @@ def test_clusters_are_of_all_runs_by_their_order() -> None:
         ("A", (("0", "default", 1), ("2", "default", 2), ("0", "default", 2))),
         ("B", (("1", "default", 1), ("1", "default", 2))),
     ]
+
+
+@pytest.mark.parametrize("other", ["A A", "B B"])
+def test_an_engine_that_changed_meanwhile_is_neither_pass_nor_fail(other: str) -> None:
+    """Two things that changed together cannot be told apart (B009); one version may be untold."""
+    made = record("0: A A", f"1: {other}")
+    two = changed(changed(made, "0", engine_version="0.1.34"), "1", engine_version="0.1.35")
+
+    assert judge(two).conclusion is INCONCLUSIVE
+    assert why(two) == "the engine changed during the matrix (versions 0.1.34, 0.1.35)"
+    assert judge(changed(made, "1", engine_version="0.1.35")).conclusion is judge(made).conclusion
