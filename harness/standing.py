@@ -53,35 +53,26 @@ def _summary(
 ) -> VariantSummary:
     name = entry.variant.id
     mine = [v for v in found if v.variant in {name, anchor_id(name), shared_id(name)}]
-    compared = [v for v in mine if v.kind is not Kind.REPEAT]
-    own = any(v.kind is Kind.EXACT and v.result is Result.PASS for v in compared)
-    tied = any(v.kind is Kind.ANCHOR and v.result is Result.PASS for v in compared)
-    exact = (
-        name != baseline_id(record.manifest)
-        and (own or tied)
-        and all(v.result in {Result.PASS, Result.SKIPPED} for v in mine)
-    )
+    passed = [v for v in mine if v.result is Result.PASS and v.kind is not Kind.REPEAT]
+    own = any(v.kind is Kind.EXACT for v in passed)
+    exact = bool(passed) and all(v.result in {Result.PASS, Result.SKIPPED} for v in mine)
     return VariantSummary(
         id=name,
         effect=effect,
-        text=_text(record, entry, mine, own=own, tied=tied),
+        text=_text(record, entry, mine, own=own, tied=bool(passed) and not own),
         exact=exact,
         own_residency=exact and own,
-        baseline_residency=exact and (tied or _reaches_baseline(record, compared, found)),
+        baseline_residency=exact and all(_reaches_baseline(record, v, found) for v in passed),
     )
 
 
-def _reaches_baseline(
-    record: Record, compared: Sequence[Verdict], found: Sequence[Verdict]
-) -> bool:
-    """Whether a variant's references lead to the baseline, directly or by their own anchor."""
-    base = baseline_id(record.manifest)
-    references = {v.against[0] for v in compared if v.result is Result.PASS and v.against}
+def _reaches_baseline(record: Record, passed: Verdict, found: Sequence[Verdict]) -> bool:
+    """Whether a comparison was with the baseline, or with a run that an anchor ties to it."""
+    assert passed.against is not None
+    reference = passed.against[0]
     tied = {v.variant for v in found if v.kind is Kind.ANCHOR and v.result is Result.PASS}
-    return any(
-        variant_of(record, name) == base or tied & {anchor_id(name), shared_id(name)}
-        for name in references
-    )
+    is_baseline = variant_of(record, reference) == baseline_id(record.manifest)
+    return is_baseline or not tied.isdisjoint({anchor_id(reference), shared_id(reference)})
 
 
 def _text(
@@ -100,9 +91,7 @@ def _text(
         return "exact"
     if tied:
         return "exact at the baseline's residency, by its anchor alone"
-    for result in (Result.NOT_CLAIMED, Result.SKIPPED):
-        told = [v for v in mine if v.result is result and v.kind is not Kind.REPEAT]
-        if told:
-            prefix = "not run: " if result is Result.SKIPPED else ""
+    for result, prefix in ((Result.NOT_CLAIMED, ""), (Result.SKIPPED, "not run: ")):
+        if told := [v for v in mine if v.result is result]:
             return prefix + told[0].reason
     return "no comparison"

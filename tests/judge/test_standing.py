@@ -7,7 +7,7 @@ import pytest
 from harness.conclude import judge
 from harness.model import Effect
 from harness.verdict import Judgment, VariantSummary
-from tests.judge.factories import changed, judged, planned, record
+from tests.judge.factories import changed, judged, planned, record, two_prompts
 
 APART = ("0: A A", "1: B@5011 B@5011")
 
@@ -111,6 +111,33 @@ def test_without_a_tie_a_group_is_exact_at_its_own_residency_only() -> None:
 
     assert standing(made, "2") == (True, True, False)
     assert standing(made, "1") == (False, False, False)
+
+
+@pytest.mark.parametrize("anchor", ["A9 A9", "A !CRASHED", "A@? A@?"])
+def test_an_anchor_that_did_not_pass_ties_nobody(anchor: str) -> None:
+    """That its repeats are identical is no tie to the baseline, nor is one repeat of two."""
+    made = judged(*APART, "2: B@5011 B@5011", f"1f: {anchor}")
+
+    assert standing(made, "2") == (True, True, anchor.startswith("A !"))
+    assert standing(made, "1") == (False, False, False)
+
+
+def test_a_variant_is_compared_at_its_own_residency_if_it_is_so_for_one_prompt() -> None:
+    """With another prompt it may have a residency of its own, and an anchor."""
+    long = record(*APART, "1f: A A")
+    made = judge(two_prompts(record("0: A A", "1: A A"), long))
+
+    assert standing(made, "1") == (True, True, True)
+    assert summary(made, "1").text == "exact"
+
+
+def test_a_variant_reaches_the_baseline_only_if_it_does_for_every_prompt() -> None:
+    """What is tied with one prompt and not with another is not tied."""
+    lines = ("0: A A", "2: C~RTX C~RTX", "3: C~RTX C~RTX")
+    short = record(*lines[:1], "2: A A", "3: A A", on_device=())
+    made = judge(two_prompts(short, record(*lines, on_device=())))
+
+    assert standing(made, "3") == (True, True, False)
 
 
 def test_at_its_new_home_a_moved_variant_is_compared_with_the_baseline() -> None:
