@@ -89,9 +89,9 @@ def _wrapped(run: str, risky: Callable[[str], str]) -> str:
         return f"({risky(inner[1:-1])}){after}"
     # A parenthesis whose other half stands in another word belongs to the sentence.
     before = ""
-    if len(inner) > 1 and inner[0] == "(" and ")" not in inner:
+    if len(inner) > 1 and inner[0] == "(" and inner[1] != " " and ")" not in inner:
         before, inner = "(", inner[1:]
-    elif len(inner) > 1 and inner[-1] == ")" and "(" not in inner and inner[-2] not in "`:":
+    elif len(inner) > 1 and inner[-1] == ")" and "(" not in inner and inner[-2] not in " `:":
         inner, after = inner[:-1], f"){after}"
     return before + risky(inner) + after
 

@@ -114,6 +114,7 @@ def test_a_code_span_shows_its_text(render: Callable[[str], Page], text: str) ->
         ("--pack <model>/x; --mtp y", "`--pack <model>/x`; `--mtp` y"),
         ("a larger batch (-b, -ub), or less", "a larger batch (`-b`, `-ub`), or less"),
         ("told (see @bob).", "told (see `@bob`)."),
+        ("( @octocat", "`( @octocat`"),
         ("f(@x) stays", "`f(@x)` stays"),
         ("(-ts) would, (/dev/dri) too", "(`-ts`) would, (`/dev/dri`) too"),
         ("- item", "`-` item"),
