@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 from harness.errors import UsageError
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from harness.triage.rigfile import RigFacts
     from harness.triage.sourced import Sourced
 
+FEW_PASSES = 3
+"""Of the read test where an answer is waited for."""
+USUAL_PASSES = 7
+"""Of the read test where the rig is what is asked for."""
 OWN = "own"
 """What ``--draft`` says for the model's own head."""
 
@@ -90,14 +95,15 @@ def read_rig(path: Path | None) -> RigFacts:
     from harness.triage.nvml import import_nvml
     from harness.triage.rig_probe import probe_rig
 
-    return probe_rig(Machine(nvml=import_nvml(), read_test=quick_read_test), Sampling())
+    read_test = partial(run_read_test, repeats=FEW_PASSES)
+    return probe_rig(Machine(nvml=import_nvml(), read_test=read_test), Sampling())
 
 
-def quick_read_test(size_bytes: int, threads: int) -> Sourced[float]:
+def run_read_test(size_bytes: int, threads: int, *, repeats: int = USUAL_PASSES) -> Sourced[float]:
     """How fast the host reads its memory; see `host_read.read_bandwidth`."""
     from harness.triage.host_read import read_bandwidth  # numpy costs 100 ms
 
-    return read_bandwidth(size_bytes, threads)
+    return read_bandwidth(size_bytes, threads, repeats=repeats)
 
 
 def speeds(text: str, flag: str) -> Speeds:

@@ -24,7 +24,6 @@ CACHES = 4
 """How many times the last cache the array is: less would be read from the cache in part."""
 SHARE_OF_FREE = 8
 """At most one part in so many of the free memory is taken."""
-REPEATS = 7
 
 
 def size_for(available_bytes: int, cache_bytes: int = 0) -> int | None:
@@ -43,7 +42,7 @@ def read_bandwidth(
     size_bytes: int,
     threads: int,
     *,
-    repeats: int = REPEATS,
+    repeats: int,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Sourced[float]:
     """GB/s that the threads read together: median of the repeats, interval from their spread.

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """
     from harness.errors import UsageError
     from harness.plain import printable
-    from harness.triage.ask import quick_read_test
+    from harness.triage.ask import run_read_test
     from harness.triage.loader_log import read_loader_log
     from harness.triage.machine import Machine, Sampling
     from harness.triage.nvml import import_nvml
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     log = read_loader_log(args.log) if args.log is not None else None
     if args.under_load:
         _say(f"watching for {args.seconds:g} s: keep your load running")
-    machine = Machine(nvml=import_nvml(), read_test=None if args.no_read_test else quick_read_test)
+    machine = Machine(nvml=import_nvml(), read_test=None if args.no_read_test else run_read_test)
     sampling = Sampling(under_load=args.under_load, seconds=args.seconds)
     rig = probe_rig(machine, sampling, log=log)
     for note in rig.notes:

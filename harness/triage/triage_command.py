@@ -42,7 +42,9 @@ def _ask_arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument(
         "--example-facts", action="store_true", help="print such facts with comments, and end"
     )
-    what.add_argument("--rig", type=path, metavar="FILE", help="a rig file (default: this machine)")
+    what.add_argument(
+        "--rig", type=path, metavar="FILE", help="a rig file (default: this machine, measured)"
+    )
     what.add_argument(
         "--context", type=int, default=8192, metavar="N", help="positions a slot (default: 8192)"
     )

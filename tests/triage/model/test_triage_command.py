@@ -235,7 +235,7 @@ def test_without_a_rig_file_this_machines_memory_is_measured(
 ) -> None:
     """The same figure as in the file that `hetero-test rig` writes, not a class's middle."""
     fact = Sourced(value=12.5, origin=Origin.MEASURED, source="read test", low=12.0, high=13.0)
-    monkeypatch.setattr(ask, "quick_read_test", lambda _size, _threads: fact)
+    monkeypatch.setattr(ask, "run_read_test", lambda *_sizes, **_repeats: fact)
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
     assert main(["triage", *files[:2], "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
