@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from harness.triage import options_draft
 from harness.triage.candidates import alone_options, split_options
-from harness.triage.cautions import cautions
+from harness.triage.cautions import cautions, contradicts_its_data_sheet
 from harness.triage.forecast import Forecast, Forecaster, Rival
 from harness.triage.hazard import Hazard
 from harness.triage.hazards_model import model_hazards
@@ -99,10 +99,12 @@ def answer(question: Question, beliefs: Beliefs, widening: float) -> Answer:
     splits = split_options(question, sizes, speeds)
     rival = _rival(question, forecaster, alone, splits, measured)
     options = [*alone, *splits, *_drafting(question, rival, own)]
-    ranked = [
-        _ranked(question, forecaster, option, rival, frozenset(contradictions))
-        for option in options
-    ]
+    doubted = frozenset(contradictions) | {
+        device.id
+        for device in question.rig.devices
+        if contradicts_its_data_sheet(device) and baseline(question, device) is None
+    }
+    ranked = [_ranked(question, forecaster, option, rival, doubted) for option in options]
     return Answer(
         question=question,
         sizes=sizes,

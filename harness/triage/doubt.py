@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
+from harness.triage.prefill_time import prompt_log_ms
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from harness.triage.beliefs import Beliefs, Reader
     from harness.triage.placement import Placement
+    from harness.triage.prefill_time import Prompt
 
     Modeled = Callable[[Placement], Callable[[Reader], float]]
 
@@ -48,15 +52,36 @@ def deciding_placement(beliefs: Beliefs, placement: Placement, modeled: Modeled)
     return replace(placement, slowest=widest)
 
 
+def predict_prompt(beliefs: Beliefs, prompt: Prompt) -> tuple[float, float]:
+    """Mean and standard deviation of ln(ms a token) of a prompt, likewise."""
+    value, spread = beliefs.predict(partial(prompt_log_ms, prompt))
+    devices = [part.device for part in prompt.computing] if prompt.parallel else []
+    found = _deviations(
+        beliefs, devices, lambda name: partial(prompt_log_ms, replace(prompt, slowest=name)), value
+    )
+    return value, max([spread, *found.values()])
+
+
 def _as_slowest(
     beliefs: Beliefs, placement: Placement, modeled: Modeled, value: float
 ) -> dict[str, float]:
     """By device of a parallel split: the deviation if the others waited for it."""
-    if not placement.parallel:
-        return {}
+    reading = {part.device for part in placement.reads} if placement.parallel else set()
+    devices = [device.id for device in placement.devices if device.id in reading]
+    return _deviations(
+        beliefs, devices, lambda name: modeled(replace(placement, slowest=name)), value
+    )
+
+
+def _deviations(
+    beliefs: Beliefs,
+    devices: Sequence[str],
+    waiting_for: Callable[[str], Callable[[Reader], float]],
+    value: float,
+) -> dict[str, float]:
+    """Deviations with each device as the slowest, in the proportion of its time to `value`."""
     found = {}
-    for device in placement.devices:
-        if any(part.device == device.id for part in placement.reads):
-            one, spread = beliefs.predict(modeled(replace(placement, slowest=device.id)))
-            found[device.id] = spread * math.exp(-abs(one - value))
+    for name in devices:
+        one, spread = beliefs.predict(waiting_for(name))
+        found[name] = spread * math.exp(-abs(one - value))
     return found

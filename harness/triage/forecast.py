@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from harness.triage.doubt import deciding_placement, predict_placement
+from harness.triage.doubt import deciding_placement, predict_placement, predict_prompt
 from harness.triage.fit import SPEED_NOISE
 from harness.triage.interval import Interval
 from harness.triage.option import Option
 from harness.triage.prefill import break_even_ubatch
-from harness.triage.prefill_time import compute_ms, prompt_log_ms, upload_ms
+from harness.triage.prefill_time import compute_ms, upload_ms
 from harness.triage.priors import PRIORS
 from harness.triage.question import Speeds
 from harness.triage.scoring import ROUGHNESS
@@ -20,6 +20,7 @@ from harness.triage.terms import Term
 from harness.triage.token_time import (
     COPY_DOUBT,
     TOKENS_DOUBT,
+    TOLD,
     log_ms,
     token_terms,
     weight_gb_s,
@@ -124,7 +125,7 @@ class Forecaster:
         """tok/s of a prompt."""
         if option.prompt is None:
             return None
-        value, spread = self._beliefs.predict(partial(prompt_log_ms, option.prompt))
+        value, spread = predict_prompt(self._beliefs, option.prompt)
         known = self._measured.get(option.key)
         if known is not None and known.prefill_tok_s is not None:
             return self._around(known.prefill_tok_s, SPEED_NOISE)
@@ -226,7 +227,7 @@ def _in_words(name: str, placements: Sequence[Placement], beliefs: Beliefs) -> _
         power = drafting.tokens_doubt / TOKENS_DOUBT
         return _Told(name=base, value=drafting.tokens_per_round, unit="tokens a round", power=power)
     kind, _, rest = base.partition(":")
-    if kind in {"device", "weights", "nominal"} or base in {"told:bandwidth", "told:copy"}:
+    if kind in {"device", "weights", "nominal"} or base in TOLD:
         for placement in placements:
             for part in placement.reads:
                 device = placement.device(part.device)

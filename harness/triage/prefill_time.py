@@ -33,6 +33,8 @@ class Prompt:
     """Parameters that compute a token, 1e9."""
     computing: tuple[Computing, ...]
     parallel: bool = False
+    slowest: str | None = None
+    """The device that the others of a parallel split are taken to wait for; None: the slower."""
     upload_gb: float = 0.0
     """GB of weights elsewhere, that cross the link once a batch."""
     link_gb_s: float | None = None
@@ -61,7 +63,12 @@ def compute_ms(prompt: Prompt, read: Reader) -> float:
         for part in prompt.computing
     ]
     if prompt.parallel:
-        return parallel_ms([share * ms for share, ms in parts])
+        waited_for = [
+            share * ms
+            for part, (share, ms) in zip(prompt.computing, parts, strict=True)
+            if prompt.slowest in (None, part.device)
+        ]
+        return parallel_ms(waited_for)
     return in_place_ms(1, parts)
 
 

@@ -177,6 +177,8 @@ PRIORS = {
     "told:link": _told(0.05, "a copy test"),
     "told:bandwidth": _deviation(0.06),
     "told:copy": _deviation(0.05),
+    # In no doubt until a baseline contradicts what was told.
+    "told:nominal": _deviation(0.0),
     "drafting:tokens": _told(0.03, "acceptance differs by prompt"),
     "drafting:draft": _told(0.15, "told of another run"),
     "drafting:beta": _told(0.2, "measured in another run or on a like device"),

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 CONTRADICTION = 2.5
 """Standard deviations by which a baseline and what the rig tells may differ."""
+OWN_FAULT = 3.0
+"""How much more than the surprise a contradicted device's own speed is loosened, so that it and
+not the cost of a layer explains the surprise."""
 
 
 def baseline(question: Question, device: DeviceFacts) -> Speeds | None:
@@ -52,7 +55,7 @@ def recalibrate(beliefs: Beliefs, question: Question, alone: Sequence[Option]) -
         contradicts = abs(surprise) > CONTRADICTION * math.hypot(spread, ROUGHNESS)
         if contradicts and bandwidth_told(device):
             for name in own_unknowns(option.placement.device(device.id)):
-                beliefs.loosen(name, abs(surprise))
+                beliefs.loosen(name, OWN_FAULT * abs(surprise))
             told = _contradiction(device, speeds.decode_tok_s, 1e3 / math.exp(expected))
             found[device.id] = told
         beliefs.condition(model, goal, SPEED_NOISE)

@@ -24,6 +24,8 @@ COPY_SHARE = 0.85
 (https://github.com/ikawrakow/ik_llama.cpp/issues/629), 212 of 256 on a Strix Halo."""
 COPY_DOUBT = PRIORS["told:copy"].spread
 """Spread of the unknown behind a copy test."""
+TOLD = ("told:bandwidth", "told:copy", "told:nominal")
+"""Unknowns that stand for a bandwidth as it was told."""
 TOKENS_DOUBT = PRIORS["drafting:tokens"].doubt
 """Spread of the unknown behind tokens a round."""
 STEP = "step"
@@ -101,23 +103,22 @@ def weight_gb_s(device: Device, part: Read, read: Reader) -> float:
 
 
 def own_unknowns(device: Device) -> tuple[str, ...]:
-    """Unknowns by which this device alone differs from what is told of it."""
-    if device.effective_gb_s:
-        return (f"told:bandwidth@{device.id}",)
-    return (f"device:{device.device_class.value}@{device.id}",)
+    """Unknowns by which this device alone may be other than what is told of it."""
+    found = (f"told:nominal@{device.id}",)
+    return (*found, f"told:bandwidth@{device.id}") if device.effective_gb_s else found
 
 
 def nominal_gb_s(device: Device, read: Reader) -> float:
     """GB/s by the data sheet, from a copy test where there is one, else that of the class."""
     if device.copy_gb_s is not None:
-        rate = device.copy_gb_s / COPY_SHARE
+        rate = device.copy_gb_s / COPY_SHARE * read("told:nominal", at=device.id)
         if not device.copy_doubt:
             return rate
         # The unknown has one spread for all; what is less sure follows a power of it.
         power: float = device.copy_doubt / COPY_DOUBT
         return rate * math.exp(power * math.log(read("told:copy", at=device.id)))
     if device.nominal_gb_s is not None:
-        return device.nominal_gb_s
+        return device.nominal_gb_s * read("told:nominal", at=device.id)
     return read("nominal:" + device.device_class.value, at=device.id)
 
 

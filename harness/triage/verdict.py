@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from harness.triage.memory import Fit, fits
 from harness.triage.option import Family
 from harness.triage.scoring import Call
+from harness.triage.token_time import TOLD
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,8 +51,6 @@ WHAT_TO_MEASURE = {
     "rpc": ("cost of a message", "decode through RPC on this machine"),
 }
 """What an unknown is in words and how it is measured, by the longest name that begins it."""
-TOLD = ("told:bandwidth", "told:copy")
-"""Unknowns that stand for a bandwidth as it was told."""
 _BANDWIDTH = ("bandwidth that {device} reaches", "decode of {device} alone (--baseline)")
 
 
@@ -115,7 +114,7 @@ def judge(
         call, reason = Call.MEASURE_FIRST, f"{reason}, but whether it fits is not known"
     if call is Call.GO and not alone_known:
         call, reason = Call.MEASURE_FIRST, f"{reason}, but a device's speed is not known at all"
-    if call is Call.GO and contradicted:
+    if contradicted and (call is Call.GO or forecast.gain.value > 1 / PROMISING):
         names = " and ".join(contradicted)
         call, reason = (
             Call.MEASURE_FIRST,

@@ -100,6 +100,24 @@ def test_a_baseline_that_contradicts_the_bandwidth_is_told_and_decides_nothing_e
     assert "what is told of CUDA0 contradicts itself" in both.verdict.reason
 
 
+def test_a_measured_bandwidth_far_from_the_data_sheet_decides_nothing_alone(
+    beliefs: Beliefs, q: float
+) -> None:
+    """MEASURE FIRST, until a baseline says which of the two is right."""
+    odd = with_copy(card("CUDA1", gib=24, gb_s=936.0), measured(300.0, "a copy test"))
+    asked = question(dense(), rig(card(), odd))
+    both = next(
+        r for r in answer(asked, beliefs, q).ranked if r.option.key == "parallel:CUDA0+CUDA1"
+    )
+    assert both.verdict.call is Call.MEASURE_FIRST
+    assert "what is told of CUDA1 contradicts itself" in both.verdict.reason
+    expected = forecast(answer(asked, beliefs, q), "alone:CUDA1").decode.value
+    surer = replace(asked, baselines={"CUDA1": Speeds(decode_tok_s=round(expected, 1))})
+    found = answer(surer, beliefs, q)
+    both = next(r for r in found.ranked if r.option.key == "parallel:CUDA0+CUDA1")
+    assert "contradicts itself" not in both.verdict.reason
+
+
 def test_a_baseline_contradicts_a_measured_bandwidth_as_well(beliefs: Beliefs, q: float) -> None:
     """Neither is averaged away."""
     device = with_copy(card(gb_s=None), measured(300.0, "a copy test"))
@@ -132,7 +150,7 @@ def test_a_baseline_is_either_expected_or_told_to_contradict(
 @pytest.mark.parametrize(
     ("fact", "words"),
     [
-        (measured(1200.0, "test"), "and are not believed"),
+        (measured(1200.0, "test"), "it is not believed"),
         (measured(300.0, "test"), "what was measured is believed"),
         (measured(800.0, "test"), None),
         (read_test(700.0, 690.0, 900.0), None),

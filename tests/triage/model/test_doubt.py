@@ -142,3 +142,20 @@ def test_two_cards_by_name_only_of_which_one_is_measured_stay_undecided(
     assert both.gain.high / both.gain.low > 1.7
     assert both.decider is not None
     assert both.decider.name.endswith("@CUDA1")
+
+
+def test_the_prompt_of_a_parallel_split_is_as_unsure_as_its_unmeasured_card(
+    beliefs: Beliefs, q: float
+) -> None:
+    """A baseline with prefill tells that of its own card, not that of the pair."""
+    asked = question(
+        dense(),
+        rig(card(), card("CUDA1", gib=24)),
+        baselines={"CUDA0": Speeds(decode_tok_s=45, prefill_tok_s=900)},
+    )
+    found = {r.option.key: r.forecast.prefill for r in answer(asked, beliefs, q).ranked}
+    one, both = found["alone:CUDA0"], found["parallel:CUDA0+CUDA1"]
+    assert one is not None
+    assert both is not None
+    assert one.high / one.low < 1.15
+    assert both.high / both.low > 1.3
