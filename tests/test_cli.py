@@ -350,7 +350,7 @@ def spawn(*args: str, cwd: Path) -> pexpect.spawn[str]:
 
 def test_on_a_terminal_a_live_line_shows_what_runs(tmp_path: Path) -> None:
     """The live line names the variant, the time, the way to go; it is gone at the end."""
-    build = write_build(tmp_path / "build", always(hang=0.6))
+    build = write_build(tmp_path / "build", always(hang=2.5))
     child = spawn(
         "--build-dir", str(build), "--only", "1", "--repeats", "1", "--", *MODEL_FLAGS, cwd=tmp_path
     )
