@@ -26,8 +26,14 @@ MANY_REPEATS = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """The options of ``run``."""
-    what = parser.add_argument_group("what is run")
+    """The options of ``run``, in the groups in which the help shows them."""
+    _what(parser.add_argument_group("what is run"), required=required)
+    _how(parser.add_argument_group("how it is run"))
+    _prompt(parser.add_argument_group("the prompt"))
+    _outcome(parser.add_argument_group("what comes of it"))
+
+
+def _what(what: argparse._ArgumentGroup, *, required: bool) -> None:
     what.add_argument(
         "--build-dir",
         type=path,
@@ -62,7 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
     what.add_argument(
         "--list", action="store_true", help="print the plan and every command line, run nothing"
     )
-    how = parser.add_argument_group("how it is run")
+
+
+def _how(how: argparse._ArgumentGroup) -> None:
     how.add_argument(
         "--max-new",
         type=_at_most(MOST_TOKENS),
@@ -101,7 +109,9 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
     how.add_argument(
         "--total-timeout", type=_seconds, metavar="S", help="limit of the whole matrix"
     )
-    probe = parser.add_argument_group("the prompt")
+
+
+def _prompt(probe: argparse._ArgumentGroup) -> None:
     for name, default, text in (
         ("tokens", DEFAULT_TOKENS, "number of token ids"),
         ("seed", DEFAULT_SEED, "seed of the generator"),
@@ -126,7 +136,9 @@ def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> 
         metavar="F",
         help="a prompt of your own, as ids; may be given several times",
     )
-    out = parser.add_argument_group("what comes of it")
+
+
+def _outcome(out: argparse._ArgumentGroup) -> None:
     out.add_argument(
         "--out",
         type=path,
