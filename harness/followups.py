@@ -32,13 +32,9 @@ def next_cell(record: Record, engine: Engine) -> Cell | None:
     """The next cell to launch, or None when the matrix is complete or the rig is wedged."""
     if wedged(record) is not None:
         return None
-    for source in (_after_hang, _warmups, _rounds):
+    for source in (_after_hang, _warmups, _rounds, _ties, _rechecks):
         for found in source(record, engine):
             return found
-    # Extra runs come behind all that was planned, in the order in which they are asked for.
-    for source in (tie_cells, _rechecks):
-        for found in source(record, engine):
-            return replace(found, order=_behind(record))
     return None
 
 
@@ -61,7 +57,7 @@ def launches(manifest: Manifest) -> int:
 
 
 def _behind(record: Record) -> int:
-    """The order of the next extra run."""
+    """The order of the next extra run: behind all that was planned, and those already made."""
     made = sum(run.purpose is not Purpose.ROUND for run in record.runs) + len(record.rechecks)
     return launches(record.manifest) + made
 
@@ -124,8 +120,6 @@ def _fixed(found: Cell, manifest: Manifest, engine: Engine, runs: Iterable[Run])
     if not sizes:
         return found
     base = engine.force(base_flags(manifest, pinned=True), min(sizes)[2])
-    if base is None:
-        return found
     variant = variant_by_id(manifest, found.of)
     return cell(
         manifest,
@@ -139,7 +133,12 @@ def _fixed(found: Cell, manifest: Manifest, engine: Engine, runs: Iterable[Run])
     )
 
 
-# ---- rechecks -----------------------------------------------------------------------------
+# ---- extra runs -----------------------------------------------------------------------------
+
+
+def _ties(record: Record, engine: Engine) -> Iterator[Cell]:
+    """What ties residency groups to the baseline."""
+    return tie_cells(record, engine, order=_behind(record))
 
 
 def _rechecks(record: Record, engine: Engine) -> Iterator[Cell]:
@@ -150,15 +149,13 @@ def _rechecks(record: Record, engine: Engine) -> Iterator[Cell]:
         if verdict.recheck is None:
             continue
         question = Question(verdict.recheck)
-        repeats = record.manifest.repeats if question is Question.PINNED else 1
         sides = [] if verdict.against is None else [verdict.against[0]]
         for name in (*sides, verdict.variant):
             extra = recheck_id(name, question)
             if (extra, verdict.probe) in given_up:
                 continue
-            mine = [run for run in record.runs if run.key[:2] == (name, verdict.probe)]
-            run = min(mine, key=lambda run: run.repeat)
-            for repeat in range(1, repeats + 1):
+            run = next(run for run in record.runs if run.key[:2] == (name, verdict.probe))
+            for repeat in range(1, record.manifest.repeats + 1):
                 if (extra, verdict.probe, repeat) not in done:
                     yield _again(record, engine, run, question, repeat)
 
@@ -171,7 +168,7 @@ def _again(record: Record, engine: Engine, run: Run, question: Question, repeat:
         engine,
         variant_by_id(manifest, run.of),
         (recheck_id(run.variant, question), run.probe, repeat),
-        order=0,
+        order=_behind(record),
         purpose=Purpose.RECHECK,
         pinned=question is Question.PINNED,
     )

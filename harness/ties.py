@@ -30,15 +30,18 @@ NOT_REPEATED = (RunState.TIMED_OUT, RunState.REFUSED, RunState.NO_MEMORY)
 """States after which the same command is not launched again."""
 
 
-def tie_cells(record: Record, engine: Engine) -> Iterator[Cell]:
+def tie_cells(record: Record, engine: Engine, *, order: int) -> Iterator[Cell]:
     """What is still to be run; all anchors of a prompt before its first pair.
 
-    The order of the cells is left to the caller: it depends on what was run before them.
+    Args:
+        record: what has been run.
+        engine: forces sizes.
+        order: of the next one.
     """
     for probe in record.manifest.probes:
         baseline = first_baseline(record, probe.name)
         if baseline is not None:
-            ties = _Ties(record, engine, baseline)
+            ties = _Ties(record, engine, baseline, order)
             yield from ties.anchors()
             yield from ties.homes()
             yield from ties.pairs()
@@ -47,7 +50,8 @@ def tie_cells(record: Record, engine: Engine) -> Iterator[Cell]:
 class _Ties:
     """The ties of one prompt's groups to its baseline."""
 
-    def __init__(self, record: Record, engine: Engine, baseline: Run) -> None:
+    def __init__(self, record: Record, engine: Engine, baseline: Run, order: int) -> None:
+        self.order = order
         self.record = record
         self.manifest = record.manifest
         self.engine = engine
@@ -127,7 +131,7 @@ class _Ties:
                     self.engine,
                     variant,
                     (name, self.probe, repeat),
-                    order=0,
+                    order=self.order,
                     purpose=purpose,
                     base=base,
                 )

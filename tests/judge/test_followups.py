@@ -99,6 +99,9 @@ def test_variants_that_cannot_run_are_not_launched() -> None:
 
     assert launches(manifest) == 4
     assert keys(play(manifest, World())[1]) == ["0-1", "1-1", "1-2", "0-2"]
+    sized = replace(manifest, pinned=PINNED)
+    assert launches(sized) == 6
+    assert keys(play(sized, World())[1])[:2] == ["0-1", "1-1"]
 
 
 def test_the_cells_that_are_certain_are_those_that_are_launched_first() -> None:
@@ -259,6 +262,14 @@ def test_no_anchor_without_a_usable_baseline() -> None:
 
     assert extra(play(asked(2), replace(APART, bad=dead))[1]) == []
     assert extra(play(asked(2), replace(APART, unknown=frozenset("0")))[1]) == []
+
+
+def test_extra_runs_are_ordered_as_they_are_made() -> None:
+    """Anchors and re-checks alike go on behind what was planned, one by one."""
+    made, cells = play(asked(1, repeats=1), replace(APART, wrong={"1": 9}))
+
+    assert extra(cells) == ["1f-1", "0c-1", "1fc-1"]
+    assert [run.order for run in (*made.runs, *made.rechecks)] == [0, 1, 2, 3, 4]
 
 
 def test_on_a_canonical_pack_the_final_count_is_forced() -> None:
@@ -458,6 +469,16 @@ def test_a_mask_that_is_set_already_is_seen_through() -> None:
     assert dict(cells[0].env) == {"CUDA_VISIBLE_DEVICES": "3,5"}
 
 
+def test_an_engine_that_cannot_force_a_size_has_no_home_baselines() -> None:
+    """At another size the baseline would be no reference."""
+
+    def launch(cell: Cell, count: int) -> Run:
+        made = replace(MOVED, budget=1.0).run(cell, count)
+        return replace(made, context={**made.context, "budget": None})
+
+    assert extra(play(asked(2), launch)[1]) == []
+
+
 def test_a_matrix_without_a_mask_has_no_home_baselines() -> None:
     """Kinds are then not claimed."""
     made, cells = play(asked(2, on_device=()), MOVED)
@@ -588,6 +609,32 @@ def test_a_difference_with_another_cause_is_run_again_with_the_recipe() -> None:
     assert again.flags == (*("--pack", "p", "--adapt-every", "0"), CACHE, "4000", "--place", "1")
     assert again.env == (("STRATA_IQ_MT_MIN", "1"),)
     assert judge(made).conclusion is Conclusion.FAIL
+
+
+def test_only_the_first_round_of_the_variants_tells_the_pinned_size() -> None:
+    """Later rounds, and extra runs with a forced size, are not asked."""
+    world = World(auto={"0": (4400,), "1": (4400,), "2": (5011, 3000)}, wrong={"1": 9})
+
+    def launch(cell: Cell, count: int) -> Run:
+        clipped = {"2": 4100} if size(cell) is not None else {}
+        return swapping(replace(world, most=clipped), v1=100)(cell, count)
+
+    _, cells = play(asked(2), launch)
+
+    assert {size(cell) for cell in cells if cell.purpose is Purpose.SHARED} == {4100}
+    assert {size(cell) for cell in cells if cell.purpose is Purpose.RECHECK} == {4400}
+
+
+def test_a_recheck_has_the_recipe_although_no_size_can_be_forced() -> None:
+    """Flags and environment are pinned all the same."""
+
+    def launch(cell: Cell, count: int) -> Run:
+        made = swapping(World(wrong={"1": 9}, budget=1.0), v1=100)(cell, count)
+        return replace(made, context={**made.context, "budget": None})
+
+    _, cells = play(asked(1), launch)
+
+    assert cells[-1].flags == ("--pack", "p", "--adapt-every", "0", "--place", "1")
 
 
 def test_a_difference_that_the_recipe_removes_is_inconclusive() -> None:
