@@ -63,10 +63,11 @@ def _equal_pairs(
     """The pairs of runs that a verdict found equal."""
     if verdict.kind is Kind.REPEAT:
         command = (verdict.variant, verdict.probe)
-        mine = [run for run in runs.values() if run.key[:2] == command and run.usable]
-        mine.sort(key=lambda run: run.repeat)
+        mine = [run for run in runs.values() if run.key[:2] == command]
         yield from ((other, mine[0]) for other in mine[1:])
-    elif verdict.against is not None and verdict.repeat is not None:
+    else:
+        assert verdict.against is not None
+        assert verdict.repeat is not None
         variant, repeat = verdict.against
         yield (
             runs[verdict.variant, verdict.probe, verdict.repeat],
@@ -181,8 +182,8 @@ def _drift(record: Record) -> list[str]:
     base = baseline_id(record.manifest)
     found = []
     for name, runs in _commands(record):
-        speeds = [s for run in runs if run.usable and (s := run.timings.decode_tok_s)]
-        if name == base and len(speeds) > 1 and abs(change := speeds[-1] / speeds[0] - 1) > DRIFT:
+        speeds = [speed for _, speed in _timed(runs)]
+        if name == base and speeds and abs(change := speeds[-1] / speeds[0] - 1) > DRIFT:
             found.append(
                 f"the baseline's decode speed drifted by {change:+.1%} between its first and "
                 "its last run: differences below that are not resolvable"
@@ -194,16 +195,19 @@ def _cached(record: Record) -> list[str]:
     """Repeats that are so much faster that they cannot have done the same work."""
     found = []
     for name, runs in _commands(record):
-        timed = [run for run in runs if run.usable and run.timings.decode_tok_s]
-        for before, after in pairwise(timed):
-            ratio = (after.timings.decode_tok_s or 0) / (before.timings.decode_tok_s or 1)
-            if before.stream == after.stream and ratio > CACHED_REPEAT:
+        for (before, slow), (after, fast) in pairwise(_timed(runs)):
+            if before.stream == after.stream and fast > CACHED_REPEAT * slow:
                 found.append(
-                    f"variant {name} decoded {ratio:.1f} times as fast in repeat "
+                    f"variant {name} decoded {fast / slow:.1f} times as fast in repeat "
                     f"{after.repeat} as in the one before: a cached repeat or a busy machine, "
                     "not comparable"
                 )
     return found
+
+
+def _timed(runs: Sequence[Run]) -> list[tuple[Run, float]]:
+    """The usable runs of which the decode speed is known, with it."""
+    return [(run, speed) for run in runs if run.usable and (speed := run.timings.decode_tok_s)]
 
 
 # ---- further runs of the baseline ---------------------------------------------------------

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 from hypothesis import settings
 
@@ -13,3 +14,7 @@ settings.register_profile("quick", deadline=None, max_examples=100)
 settings.register_profile("ci", deadline=None, max_examples=500)
 settings.register_profile("nightly", deadline=None, max_examples=10_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
+
+# A shell that starts this in the background has it ignore the signals that some tests send.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)

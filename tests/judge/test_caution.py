@@ -95,19 +95,32 @@ def test_each_number_of_the_draft_statistics_counts(name: str) -> None:
 
 def test_unknown_numbers_are_shown_as_unknown() -> None:
     """What is not known is no number."""
-    (text,) = warnings(drafted(speculation=replace(OTHER, offered=None, rounds=None)))
+    unknown = replace(OTHER, offered=None, rounds=None, window=None)
+    (text,) = warnings(drafted(speculation=unknown))
 
-    assert "variant 1 accepted 12 of ? in ? rounds" in text
+    assert "variant 1 accepted 12 of ? in ? rounds, variant 0" in text
 
 
-def test_drafts_that_differ_between_repeats() -> None:
-    """Wherever streams are equal, repeats included: one warning for each that differs."""
+@pytest.mark.parametrize(
+    ("odd", "one", "first"),
+    [(1, 38, 12), (2, 12, 38), (3, 12, 38)],
+    ids=["first", "second", "last"],
+)
+def test_drafts_that_differ_between_repeats(odd: int, one: int, first: int) -> None:
+    """Wherever streams are equal, repeats included: each is held against the first."""
     made = changed(record("0: A A A", "1: A A A"), "1", speculation=DRAFTS)
 
-    assert warnings(changed(made, "1", 3, speculation=OTHER)) == (
-        "draft statistics differ under equal streams: "
-        "variant 1 accepted 12 of 62 in 22 rounds of 6, variant 1 38 of 62 in 22 rounds of 6",
+    assert warnings(changed(made, "1", odd, speculation=OTHER)) == (
+        "draft statistics differ under equal streams: variant 1 accepted "
+        f"{one} of 62 in 22 rounds of 6, variant 1 {first} of 62 in 22 rounds of 6",
     )
+
+
+def test_drafts_of_repeats_that_did_not_pass_are_not_compared() -> None:
+    """Another variant's repeats, which did, are no reason to."""
+    made = changed(record("0: A A A", "1: A A !CRASHED"), "1", speculation=DRAFTS)
+
+    assert warnings(changed(made, "1", 2, speculation=OTHER)) == ()
 
 
 def test_a_crashed_repeat_has_no_drafts_to_compare() -> None:
@@ -166,6 +179,7 @@ def test_what_moves_between_prompts_has_not_moved_between_repeats() -> None:
 def test_what_moves_between_an_anchor_and_its_variant_has_not_moved_between_repeats() -> None:
     """Only runs of the rounds are repeats of a variant."""
     assert warnings(record("0: A A", "1: B@5011 B@5011", "1f: A A")) == ()
+    assert warnings(record("0: A A", "1: B@5011 B@5011", "1f: A A@4100")) == ()
 
 
 # ---- devices ------------------------------------------------------------------------------
@@ -184,6 +198,14 @@ def test_a_device_list_that_changed_between_runs() -> None:
 def test_a_device_list_that_is_longer_in_one_log_has_not_changed() -> None:
     """Some modes print the second card, some do not."""
     made = changed(changed(equal(), "0", devices=("0: a",)), "1", devices=("0: a", "1: b"))
+
+    assert warnings(made) == ()
+
+
+def test_the_baseline_alone_on_a_device_sees_it_under_another_number_on_purpose() -> None:
+    """A home baseline's list is no change."""
+    made = record("0: A A", "2: C~RTX C~RTX", "0-home-2: C~RTX C~RTX")
+    made = changed(changed(made, "0", devices=("0: a", "1: b")), "0-home-2", devices=("0: b",))
 
     assert warnings(made) == ()
 
@@ -208,6 +230,7 @@ def test_two_placements_with_identical_lines(names: tuple[str, str]) -> None:
 def test_two_placements_with_different_lines() -> None:
     """One free MiB apart is apart."""
     assert warnings(lined("one", "other")) == ()
+    assert warnings(changed(changed(equal(), "0", lines=("a",)), "1", lines=("b",))) == ()
     assert warnings(record("0: A A", "1: A A", "2: A A", variants=PLACED)) == ()
 
 
@@ -241,6 +264,7 @@ def test_identical_lines_matter_only_between_placements_meant_to_differ(
         ((("chain_batch", "no trace"),), False),
         ((("main", "as picked"),), False),
         ((("main", "0"),), True),
+        ((("main", "0"), ("chain_batch", "no trace")), True),
         ((), True),
     ],
 )
@@ -299,6 +323,7 @@ def test_what_is_no_drift() -> None:
     assert not drifted(timed("1", 10.0, 9.0))
     assert not drifted(timed("0", 10.0, None))
     assert not drifted(timed("0", 10.0))
+    assert not drifted(timed("0", None, None))
     assert not drifted(changed(timed("0", 10.0, 9.0), "0", 2, state=RunState.CRASHED))
 
 
@@ -362,6 +387,12 @@ def test_a_sizing_run_is_told_by_its_variant() -> None:
 def test_what_is_no_warning_of_a_warm_up(warm: str) -> None:
     """Equal, or of a residency that no run of the baseline had."""
     assert warnings(equal(warm=[warm])) == ()
+
+
+def test_a_further_run_is_compared_with_its_own_variants_first_good_run() -> None:
+    """Not with another variant's, and not with what a crashed run printed."""
+    assert warnings(record("0: A A", "1: A9 A9", warm=["1: A9"])) == ()
+    assert warnings(record("0: A9!CRASHED A", "1: A A", warm=["0: A"])) == ()
 
 
 def test_a_warm_up_of_another_prompt_is_not_compared() -> None:
