@@ -337,6 +337,7 @@ def test_what_the_engine_prints_cannot_act_on_the_terminal(
 def spawn(*args: str, cwd: Path) -> pexpect.spawn[str]:
     """The program on a terminal of its own."""
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent), "TERM": "xterm"}
+    env.pop("COLUMNS", None)  # xdist's; the terminal of this test has a width of its own
     return pexpect.spawn(
         HETERO_TEST[0],
         [*HETERO_TEST[1:], *args],
