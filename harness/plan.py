@@ -211,7 +211,7 @@ def require_something(planned: Sequence[PlannedVariant], engine: Engine) -> None
     rest = planned[1:]
     if any(entry.planned for entry in rest):
         return
-    whys = dict.fromkeys(entry.why_not or "" for entry in rest)
+    whys = dict.fromkeys(str(entry.why_not) for entry in rest)
     hints = []
     if any("needs a drafter" in why for why in whys):
         hints.append(f"give a drafter after -- ({engine.drafter_flags})")

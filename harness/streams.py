@@ -26,7 +26,7 @@ def first_difference(this: tuple[int, ...], reference: tuple[int, ...]) -> Diffe
     index = next((i for i in range(shorter) if this[i] != reference[i]), shorter)
     prefix = None
     if index == shorter:
-        prefix = "this" if len(this) < len(reference) else "reference"
+        prefix = "this" if index == len(this) else "reference"
     return Difference(
         index=index,
         this=this[index : index + SHOWN],

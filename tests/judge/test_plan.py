@@ -23,7 +23,7 @@ from harness.plan import (
 )
 from harness.record import MatrixFacts, Pinned
 from tests.judge.factories import RECIPE, planned, probe
-from tests.judge.rig import asked, engine
+from tests.judge.rig import Flags, asked, engine
 
 ROLE = Variant(
     id="1",
@@ -175,9 +175,10 @@ def test_flags_that_the_help_does_not_list_refuse_a_variant() -> None:
 
 def test_values_are_no_flags() -> None:
     """A negative number, or the value behind an equals sign, is not looked up."""
-    variant = replace(ROLE, flags=("--main=1", "--draft", "-1"))
+    variant = replace(ROLE, flags=("--main=1", "--draft", "-1", "--split", "-1,1"))
+    known = frozenset({"--main", "--draft", "--split"})
 
-    assert plan(variant, rig=survey(2, frozenset({"--main", "--draft"})))["1"].planned
+    assert plan(variant, rig=survey(2, known))["1"].planned
 
 
 # ---- sizes --------------------------------------------------------------------------------
@@ -215,8 +216,8 @@ def test_only_and_skip_choose_among_what_can_run() -> None:
         "2": "left out by --only",
         "7": "needs 1 device, 2 found",
     }
-    assert skip["1"].why_not == "left out by --skip"
-    assert skip["2"].planned
+    assert (skip["1"].why_not, skip["1"].planned) == ("left out by --skip", False)
+    assert (only["2"].planned, skip["2"].planned) == (False, True)
     assert plan(ROLE, only=("1",), skip=("1",))["1"].why_not == "left out by --skip"
 
 
@@ -403,6 +404,15 @@ def test_a_plan_without_a_placement_is_refused_before_any_launch(
     assert error.hint == hint
 
 
+def test_one_variant_that_was_left_out_is_enough_to_say_so() -> None:
+    """Not only when all were."""
+    error = nothing(no("left out by --skip"), no("needs a drafter"))
+
+    assert error.hint == (
+        "give a drafter after -- (--draft DIR); name variants that can run here with --only"
+    )
+
+
 def test_all_that_is_missing_is_named() -> None:
     """A drafter and the number of devices; each reason once."""
     error = nothing(
@@ -432,6 +442,19 @@ def test_a_cell_has_the_users_flags_and_then_the_variants() -> None:
     assert one.flags == ("--pack", "my pack", "--place", "1")
     assert (one.variant, one.of, one.probe, one.repeat) == ("1", "1", "default", 1)
     assert one.purpose is Purpose.ROUND
+
+
+def test_the_baselines_flags_are_combined_with_nothing() -> None:
+    """An engine that takes the user's own placement away for a variant leaves it here."""
+
+    class Taking(Flags):
+        def combine(self, flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:
+            return tuple(variant_flags)
+
+    base, one = rounds(asked(1, repeats=1), Taking())  # type: ignore[arg-type]
+
+    assert base.flags == ("--pack", "p")
+    assert one.flags == ("--place", "1")
 
 
 def test_a_cells_environment_is_the_recorded_masks_and_the_variants() -> None:
