@@ -223,7 +223,7 @@ def require_something(planned: Sequence[PlannedVariant], engine: Engine) -> None
         hints.append("name variants that can run here with --only")
     raise NothingToCompareError(
         "there is nothing to compare: no variant but the baseline can run here "
-        f"({'; '.join(why for why in whys if why)})",
+        f"({'; '.join(whys)})",
         hint="; ".join(hints) or None,
     )
 

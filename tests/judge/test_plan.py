@@ -449,12 +449,12 @@ def test_the_baselines_flags_are_combined_with_nothing() -> None:
 
     class Taking(Flags):
         def combine(self, flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:
-            return tuple(variant_flags)
+            return (*flags[:1], *variant_flags)
 
     base, one = rounds(asked(1, repeats=1), Taking())  # type: ignore[arg-type]
 
     assert base.flags == ("--pack", "p")
-    assert one.flags == ("--place", "1")
+    assert one.flags == ("--pack", "--place", "1")
 
 
 def test_a_cells_environment_is_the_recorded_masks_and_the_variants() -> None:
