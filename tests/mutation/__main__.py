@@ -124,6 +124,18 @@ def judged(code: int) -> bool:
     return code == pytest.ExitCode.OK
 
 
+def argued(readme: str) -> set[tuple[str, str]]:
+    """Module and mutant of every survivor that the README argues away."""
+    found: set[tuple[str, str]] = set()
+    target = ""
+    for line in readme.splitlines():
+        if line.startswith("- `harness/"):
+            target = line.split("`")[1]
+        elif line.startswith("  - `"):
+            found.add((target, line.removeprefix("  - `").removesuffix("`")))
+    return found
+
+
 def main(chosen: Sequence[str]) -> int:
     """Try every mutant of the chosen modules; the number of new survivors decides."""
     hypothesis.settings.register_profile(
@@ -135,7 +147,7 @@ def main(chosen: Sequence[str]) -> int:
         phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
     )
     pydantic.TypeAdapter(int)  # loaded once, before the forks
-    known = (ROOT / "tests" / "README.md").read_text(encoding="utf-8")
+    known = argued((ROOT / "tests" / "README.md").read_text(encoding="utf-8"))
     every = [*TARGETS, *(name for name, path in ELSEWHERE.items() if (ROOT / path).is_file())]
     tried, left, new = 0, 0, 0
     for target in chosen or every:
@@ -146,7 +158,7 @@ def main(chosen: Sequence[str]) -> int:
             tried += 1
             if survives(target, mutant):
                 left += 1
-                listed = f"`{mutant.what}`" in known
+                listed = (target, mutant.what) in known
                 new += not listed
                 mark = "listed  " if listed else "SURVIVES"
                 print(f"{mark} {target}:{mutant.line}: {mutant.what}", flush=True)
