@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harness.model import stream_md5
 from harness.verdict import Cluster, Difference
 
 if TYPE_CHECKING:
@@ -65,11 +66,11 @@ def clusters(runs: Iterable[Run]) -> tuple[Cluster, ...]:
     return tuple(
         Cluster(
             letter=letter(number),
-            md5=members[0].md5 or "",
+            md5=stream_md5(ids),
             residencies=tuple(dict.fromkeys(run.residency.label for run in members)),
             runs=tuple(run.key for run in members),
         )
-        for number, members in enumerate(found.values())
+        for number, ((_, ids), members) in enumerate(found.items())
     )
 
 

@@ -149,3 +149,11 @@ def test_a_variant_is_as_good_as_its_worst_part(
 
     assert worst(parts) is expected
     assert worst(reversed(parts)) is expected
+
+
+def test_only_the_main_model_tells_where_a_silent_part_would_be_at_home() -> None:
+    """Another part that is seen where this one should be says nothing of it."""
+    sightings = (seen("cache", "1"), seen("main", "0"))
+
+    assert effect({"draft": "1"}, *sightings) == {"draft": NOT_SEEN}
+    assert effect({"draft": "0"}, *sightings) == {"draft": UNOBSERVABLE}

@@ -235,6 +235,33 @@ def test_lengths_and_prompts_that_were_compared_are_told() -> None:
     )
 
 
+def test_variants_that_ran_in_part_or_not_at_all_are_counted_among_those_that_were_to_run() -> None:
+    """Only what the engine refused every time did not run for a reason of its own."""
+    for line in ("2: - -", "2: A !REFUSED"):
+        made = record("0: A A", "1: A9 A9", line, ending=Ending.INTERRUPTED)
+
+        assert told(made)[0] == "FAIL — 1 of 2 variants differs at equal residency (1)"
+
+
+def test_each_variant_is_named_with_its_own_part_that_did_not_move() -> None:
+    """Not with another variant's, and not with a part of its own that did."""
+    made = changed(record("0: A A", "1: A A", "2: A A", "3: A A"), "3", effect=Effect.PROVEN)
+    for name, part in (("1", "main"), ("2", "draft")):
+        moved = EffectPart(part="cache", expected="0", seen="0", effect=Effect.PROVEN)
+        stuck = EffectPart(part=part, expected="1", seen="0", effect=Effect.CONTRADICTED)
+        made = changed(made, name, effect=Effect.CONTRADICTED, effect_parts=(moved, stuck))
+
+    assert "variant 1 did not go where its flags say (main: expected 1" in told(made)[1]
+    assert "variant 2 did not go where its flags say (draft: expected 1" in told(made)[1]
+
+
+def test_streams_that_were_not_compared_do_not_count_for_the_length() -> None:
+    """What is not claimed may be longer than all that passed."""
+    made = record("0: A<30 A<30", "1: A<30 A<30", "2: C~RTX C~RTX", on_device=())
+
+    assert told(made)[1].startswith("2 comparisons at equal residency over 30 tokens of 1 prompt")
+
+
 def test_a_baseline_longer_than_what_was_compared_does_not_count() -> None:
     """How much was compared is told by the runs that were, not by any other."""
     made = record("0: A A", "1: B<30@5011 B<30@5011", "2: B<30@5011 B<30@5011", "1f: A A")
