@@ -7,10 +7,11 @@ baseline on that device alone.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.groups import WRONG_OUTPUT, Bond, comparable, shared_id
-from harness.streams import first_difference, parting
+from harness.streams import parting
 from harness.verdict import Kind, Result
 
 if TYPE_CHECKING:
@@ -94,17 +95,17 @@ def _own(lineup: Lineup, group: Group, run: Run, anchors: Sequence[Verdict]) -> 
 
 def _unclaimed(lineup: Lineup, run: Run) -> Verdict:
     """Compared and shown, but neither PASS nor FAIL can come of it."""
-    baseline = lineup.baseline
-    if baseline is None or run.stream is None:
+    baseline, why = lineup.baseline, None
+    if run.state in WRONG_OUTPUT:  # claimed or not, such a stream is no result
+        why = f"{run.state}: {run.reason}"
+    elif baseline is None:
         why = "the baseline has no usable run of known residency"
-        if baseline is not None:
-            why = f"{run.state}: {run.reason}"
-        reason = f"not claimed to be equal, and not compared: {why}"
-        return lineup.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, reason, repeat=run.repeat)
-    assert baseline.stream is not None
-    difference = first_difference(run.stream, baseline.stream)
-    seen = f"equal over {len(run.stream)} tokens" if difference is None else parting(difference)
-    if run.state in WRONG_OUTPUT:
-        seen += f" ({run.state}: {run.reason})"
-    reason = f"not claimed to be equal: {seen}"
-    return lineup.against(Kind.EXACT, run, baseline, Result.NOT_CLAIMED, reason)
+    if why is not None:
+        why = f"not claimed to be equal, and not compared: {why}"
+        return lineup.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, why, repeat=run.repeat)
+    assert baseline is not None
+    verdict = lineup.against(Kind.EXACT, run, baseline, Result.NOT_CLAIMED, "")
+    seen = f"equal over {len(run.stream or ())} tokens"
+    if verdict.difference is not None:
+        seen = parting(verdict.difference)
+    return replace(verdict, reason=f"not claimed to be equal: {seen}")

@@ -7,7 +7,7 @@ import pytest
 from harness.conclude import judge
 from harness.model import Purpose, RunState
 from harness.record import Ending
-from harness.verdict import Judgment, Kind, Result, Verdict
+from harness.verdict import Conclusion, Judgment, Kind, Result, Verdict
 from tests.judge.factories import (
     changed,
     context,
@@ -414,40 +414,37 @@ def test_a_variant_that_claims_nothing_is_not_claimed_at_any_residency() -> None
 
 
 @pytest.mark.parametrize("state", ["TRUNCATED", "DEGENERATE"])
-def test_wrong_output_that_is_not_claimed_says_so(state: str) -> None:
-    """It cannot fail a claim that nobody made, and its state is shown."""
-    variants = (planned("0"), planned("1", claims=False))
-    made = judged("0: A A", f"1: A<9!{state} A", variants=variants)
+@pytest.mark.parametrize("word", ["A<9", "A"])
+def test_wrong_output_that_is_not_claimed_is_inconclusive(state: str, word: str) -> None:
+    """It cannot fail a claim that nobody made, but it never supports a PASS either."""
+    variants = (planned("0"), planned("1", claims=False), planned("2"))
+    made = judged("0: A", f"1: {word}!{state}", "2: A", variants=variants)
 
-    assert results(made, EXACT, "1") == ["NOT_CLAIMED"] * 2
+    assert results(made, EXACT, "1") == ["INCONCLUSIVE"]
     assert first(made, "1").reason == (
-        f"not claimed to be equal: it is a strict prefix: parts at token 9 "
-        f"({state}: it was {state.lower()})"
+        f"not claimed to be equal, and not compared: {state}: it was {state.lower()}"
     )
+    assert made.conclusion is Conclusion.INCONCLUSIVE
 
 
 @pytest.mark.parametrize("state", ["TRUNCATED", "DEGENERATE"])
-def test_wrong_output_on_another_kind_is_not_claimed_either(state: str) -> None:
-    """The first variant of an unclaimed group stays unclaimed, whatever came of it."""
+def test_wrong_output_on_another_kind_is_inconclusive_likewise(state: str) -> None:
+    """The first variant of an unclaimed group has nothing to be held against."""
     made = judged("0: A A", f"2: C~RTX C<9~RTX!{state}", on_device=())
 
-    assert results(made, EXACT, "2") == ["NOT_CLAIMED"] * 2
+    assert results(made, EXACT, "2") == ["NOT_CLAIMED", "INCONCLUSIVE"]
 
 
-def test_what_is_not_claimed_and_not_compared_is_inconclusive() -> None:
+def test_what_is_not_claimed_and_has_no_baseline_is_inconclusive() -> None:
     """NOT_CLAIMED says what was seen; where nothing could be, it is not said."""
     variants = (planned("0"), planned("1", claims=False))
     dead = judged("0: !CRASHED !CRASHED", "1: A A", variants=variants)
-    gone = record("0: A A", "1: A!DEGENERATE A", variants=variants)
-    made = judge(changed(gone, "1", 1, stream=None))
 
     assert results(dead, EXACT, "1") == ["INCONCLUSIVE"] * 2
     assert first(dead, "1").reason == (
         "not claimed to be equal, and not compared: the baseline has no usable run of known "
         "residency"
     )
-    assert results(made, EXACT, "1") == ["INCONCLUSIVE", "NOT_CLAIMED"]
-    assert first(made, "1").reason.endswith("not compared: DEGENERATE: it was degenerate")
 
 
 # ---- home baselines -----------------------------------------------------------------------
