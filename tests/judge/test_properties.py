@@ -91,7 +91,7 @@ def untied(record: Record, runs: Sequence[Run]) -> bool:
     if any(run.of == ids[0] for run in runs):
         return False
     first = min(runs, key=lambda run: (ids.index(run.variant), run.repeat))
-    own = [run for run in base if run.purpose is Purpose.ROUND]
+    own = [run for run in base if run.purpose is Purpose.ROUND and run.variant == ids[0]]
     devices = {None, *(run.context.get("main_device") for run in own)}
     if first.residency.main_kind in {run.residency.main_kind for run in own}:
         ties = [r for r in record.runs if r.of == first.of and r.purpose is not Purpose.ROUND]
