@@ -139,7 +139,7 @@ def first_baseline(record: Record, probe: str) -> Run | None:
 
 def groups(record: Record, probe: str) -> tuple[Group, ...]:
     """All residency groups of one probe, in matrix order of their first variants."""
-    claiming = {entry.variant.id for entry in record.manifest.variants if entry.variant.claims}
+    claiming = {e.variant.id for e in record.manifest.variants if e.planned and e.variant.claims}
     members: dict[object, list[Run]] = {}
     for run in of_rounds(record, probe):
         if comparable(run) and run.variant in claiming:

@@ -105,6 +105,15 @@ def test_a_variant_that_claims_nothing_is_in_no_group() -> None:
     assert [members(group) for group in groups(made, "default")] == [["01", "02"], ["21", "22"]]
 
 
+def test_a_variant_that_is_not_planned_is_in_no_group() -> None:
+    """What was not to run has no verdict of its own, so nothing may be held against it."""
+    left_out = planned("1", planned=False, why_not="left out by --skip")
+    entries = (planned("0"), left_out, planned("2"))
+    made = record("0: A A", "1: B@5011 B@5011", "2: B@5011 B@5011", variants=entries)
+
+    assert [members(group) for group in groups(made, "default")] == [["01", "02"], ["21", "22"]]
+
+
 def test_prompts_are_grouped_apart() -> None:
     """Runs of another prompt are never compared: each prompt has groups of its own."""
     made = record("0: A A", "1: A A")
