@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING
 
 from harness.document import document
-from harness.triage.beside import beside
 
 from . import tables
 from .spread import number
@@ -27,6 +26,9 @@ def predicted(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame | None:
     text = view.record.manifest.prediction
     if text is None:
         return None
+    # Loaded here: most reports hold no prediction, and triage is half as much code again.
+    from harness.triage.beside import beside
+
     rows = beside(json.loads(text), document(view.record, view.judgment, {}))
     kept = cuts.take(rows, detail.rows, "rows of prediction beside measurement")
     return tables.frame([_row(view, row) for row in kept], COLUMNS)
