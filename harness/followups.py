@@ -12,8 +12,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.comparisons import comparisons
 from harness.groups import after_hang_id
-from harness.judge import verdicts
 from harness.model import Purpose, RunState
 from harness.plan import base_flags, cell, round_count, rounds, sizing_count, variant_by_id
 from harness.recheck import Question, recheck_id
@@ -145,7 +145,7 @@ def _rechecks(record: Record, engine: Engine) -> Iterator[Cell]:
     """Further runs of both sides of a difference that may have another cause."""
     done = {run.key for run in record.rechecks}
     given_up = {run.key[:2] for run in record.rechecks if run.state in NOT_REPEATED}
-    for verdict in verdicts(record):
+    for verdict in comparisons(record):
         if verdict.recheck is None:
             continue
         question = Question(verdict.recheck)

@@ -28,8 +28,8 @@ def run(args: argparse.Namespace) -> int:
     """Print one format; the exit code is the conclusion's."""
     from dataclasses import replace
 
-    from harness.conclude import judge
     from harness.exits import conclusion_code
+    from harness.judge import judge
     from harness.publish import FORMATS, build
     from harness.store import Store
 

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from harness.bystanders import Bystanders
-from harness.conclude import judge
 from harness.effect import effects, worst
 from harness.engines.base import Asked, Binaries, Engine, Survey
 from harness.errors import HeteroTestError
 from harness.followups import next_cell, wedged
 from harness.interrupt import Interrupt
+from harness.judge import judge
 from harness.launch import launch
 from harness.model import Run
 from harness.outcome import Limits, Request, StopReason

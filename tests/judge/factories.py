@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import (
     Effect,
     PlannedVariant,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Effect, Purpose
 from harness.verdict import Conclusion, Kind, Result
 from tests.judge.factories import changed, judged, of, record, results, two_prompts

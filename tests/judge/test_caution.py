@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Purpose, Run, RunState, Timings
 from harness.record import Record
 from harness.verdict import Conclusion

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Purpose, RunState
 from harness.record import Ending
 from harness.verdict import Conclusion, Judgment, Kind, Result, Verdict

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from harness.conclude import judge
 from harness.followups import launches, next_cell, planned_cells, wedged
+from harness.judge import judge
 from harness.model import Cell, Purpose, Run, RunState
 from harness.record import Pinned, Record
 from harness.verdict import Conclusion, Kind

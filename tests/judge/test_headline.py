@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Effect, EffectPart, RunState
 from harness.record import Ending, Record, Rig
 from tests.judge.factories import changed, judged, planned, record, two_cards, two_prompts

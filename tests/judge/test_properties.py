@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Effect, Purpose, Residency, Run, RunState
 from harness.record import Ending, Record
 from harness.verdict import Conclusion, Judgment, Kind, Result

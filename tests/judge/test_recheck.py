@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Speculation
 from harness.recheck import Question, doubt, moved
 from harness.record import Pinned, Record

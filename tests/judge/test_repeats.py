@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.record import Ending
 from harness.repeats import renumbered
 from harness.verdict import Kind, Result

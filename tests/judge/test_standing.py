@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Effect
 from harness.verdict import Judgment, VariantSummary
 from tests.judge.factories import changed, judged, planned, record, two_prompts

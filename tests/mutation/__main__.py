@@ -37,14 +37,14 @@ ARGUMENTS = (
 RANDOM = ("test_properties.py", "test_resuming.py")
 TARGETS = {
     "harness/anchors.py": "test_anchors.py",
-    "harness/lineup.py": "test_exact.py",
     "harness/caution.py": "test_caution.py",
-    "harness/conclude.py": "test_conclude.py",
+    "harness/comparisons.py": "test_judge.py",
     "harness/exact.py": "test_exact.py",
     "harness/followups.py": "test_followups.py",
     "harness/groups.py": "test_groups.py",
     "harness/headline.py": "test_headline.py",
-    "harness/judge.py": "test_conclude.py",
+    "harness/judge.py": "test_judge.py",
+    "harness/lineup.py": "test_exact.py",
     "harness/masks.py": "test_masks.py",
     "harness/plan.py": "test_plan.py",
     "harness/recheck.py": "test_recheck.py",

@@ -6,7 +6,7 @@ import re
 
 from harness.reports.markdown import build
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.record import Record
 from harness.redact import Redactor
 

@@ -11,7 +11,7 @@ from harness.reports.markdown import build
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.redact import Redactor
 
 from .factories import large, two_cards

@@ -12,7 +12,7 @@ from harness.reports.markdown import build
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import (
     Effect,
     Purpose,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from harness.reports.html import build
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Timings
 from harness.record import Record
 from harness.redact import Redactor

@@ -10,7 +10,7 @@ from harness.reports.junit import build
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Effect, PlannedVariant, RunState, Variant
 from harness.record import Ending, Record
 from harness.redact import Redactor

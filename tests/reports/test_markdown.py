@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from harness.reports.markdown import build
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Effect, PlannedVariant, Residency, RunState, Variant
 from harness.record import Ending, Pinned, Record
 from harness.redact import Redactor

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from harness.reports import html
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Run, TokenChance
 from harness.record import Ending, Record
 from harness.redact import Redactor

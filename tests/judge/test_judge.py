@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.conclude import judge
+from harness.judge import judge
 from harness.model import Effect, EffectPart, RunState
 from harness.record import Ending, Record
 from harness.verdict import Conclusion, Kind, Result
