@@ -102,6 +102,7 @@ def decoded(data: bytes) -> str:
 def number(text: str | None) -> float | None:
     """A number as an engine prints it; None where it is missing or no finite number.
 
+    The one rule for every engine: all of them print with C's ``printf``, in the user's locale.
     A decimal comma is read where it can mean nothing else: ``1,234`` may be a thousand.
     """
     if text is None:

@@ -1,10 +1,9 @@
-"""Bytes of a log into lines, numbers and text; whatever the bytes are, nothing here raises."""
+"""Bytes of a log into lines and text; whatever the bytes are, nothing here raises."""
 
 from __future__ import annotations
 
 import re
 from io import BytesIO
-from math import isfinite
 from typing import IO, TYPE_CHECKING
 
 from harness.engines import llama_patterns as patterns
@@ -43,25 +42,6 @@ def _clean(line: bytes) -> bytes:
     # Between two digits a mark stays, so that no number comes out that the log does not hold.
     line = _INSIDE_NUMBER.sub(b"\x1a", line[:_LINE_BYTES])
     return patterns.ANSI.sub(b"", line.replace(b"\0", b""))
-
-
-def number(text: bytes | None) -> float | None:
-    """A printed number; None for nothing, ``nan``, ``inf`` and what may be read in two ways.
-
-    A comma is taken for a decimal point only where it cannot group thousands.
-    """
-    if text is None:
-        return None
-    if b"," in text:
-        whole, _, decimals = text.partition(b",")
-        if b"." in text or b"," in decimals or len(decimals) == 3:
-            return None
-        text = whole + b"." + decimals
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if isfinite(value) else None
 
 
 def text_of(line: bytes) -> str:

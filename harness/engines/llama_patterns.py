@@ -136,41 +136,8 @@ ROWS: Final = _rows()
 ARGUMENTS: Final = {name: re.compile(pattern).groups for name, pattern in PATTERNS.items()}
 """How many arguments each event has; they stand right before the row's own group."""
 
-ABORT: Final = re.compile(
-    rb"[^\s:]++:\d{1,15}+: (?=\S)|GGML_ASSERT\(|terminate called |Segmentation fault"
-    rb"|(?:CUDA|ROCm|HIP|MUSA|SYCL|Vulkan) error\b"
-)
-"""``ggml-rpc.cpp:547: Failed to connect to …``: the last words before an abort."""
-
 CLOCK: Final = re.compile(rb"\d{1,15}(?:\.\d{1,15}){3} (?=[DIWE] )")
 """The clock of a line, which differs between two equal runs."""
 
 ANSI: Final = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)?")
 """Terminal control sequences."""
-
-NO_MEMORY: Final = re.compile(
-    rb"out of memory|OutOfDeviceMemory|OutOfHostMemory|OutOfMemory|MemoryAllocation|bad_alloc"
-    rb"|insufficient memory|(?:failed|unable) to allocate .*buffer|failed to allocate buffer"
-    rb"|failed to allocate compute|failed to reserve (?:initial output buffer|memory)"
-    rb"|cudaMalloc failed|allocation of size \d{1,15} failed|not enough memory",
-    re.IGNORECASE,
-)
-"""The engine says that the placement does not fit."""
-
-REFUSED: Final = re.compile(
-    rb"\brequires?\b|not support|unsupported|incompatible|not compatible|\bmust be\b|\binvalid\b"
-    rb"|cannot be (?:used|combined)|can't be used|\bunknown (?:argument|buffer type|device|type)"
-    rb"|is only (?:available|supported)|expected value for argument|doesn't contain"
-    rb"|the argument has been removed",
-    re.IGNORECASE,
-)
-"""The engine says that it does not do what was asked, and why."""
-
-OLD_ERROR: Final = re.compile(
-    rb"error loading model|failed to (?:load|create|allocate|initialize|decode|compute|eval)"
-    rb"|unable to (?:load|allocate)|out of memory|cudaMalloc failed|couldn't bind"
-)
-"""Errors of builds that mark no level."""
-
-HARMLESS: Final = re.compile(rb"normal during memory fitting")
-"""Errors that the engine itself calls normal."""

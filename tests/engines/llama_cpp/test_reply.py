@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from harness.engines.base import Symptom
 from harness.engines.llama_reply import FILE, Reply, load, request
 from harness.model import TokenChance
-
-LOGS = Path(__file__).with_name("logs")
+from tests.engines.llama_cpp.samples import LOGS
 
 
 def real(name: str, folder: Path) -> Reply:

@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import io
-from pathlib import Path
 
 import pytest
 
 from harness.engines.llama_devices import declared
-from harness.engines.llama_log import LlamaLog
 from harness.engines.llama_reader import nothing, read
 from harness.engines.llama_residency import memory, ranges, residency, sightings
 from harness.model import Device, Residency
+from tests.engines.llama_cpp.samples import LOGS, log
 
-LOGS = Path(__file__).with_name("logs")
 DEVICES = tuple(
     Device(id=f"RPC{n}", name=f"127.0.0.1:{50052 + n}", kind=f"RPC{n}") for n in range(2)
 )
 LIKE = declared(DEVICES, {"RPC0": "CPU", "RPC1": "CPU"})
-
-
-def log(name: str) -> LlamaLog:
-    with (LOGS / f"{name}.log").open("rb") as stream:
-        return read(stream)
 
 
 def where(name: str, devices: tuple[Device, ...] = DEVICES) -> Residency:

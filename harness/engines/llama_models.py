@@ -1,0 +1,163 @@
+"""The models that a log tells of: which were loaded in earnest, and where they were placed.
+
+Newer builds load every model twice: first without memory, to see whether it fits, then in
+earnest. Only what is loaded in earnest counts, and of several lines on one thing the last.
+
+What takes a row of :data:`harness.engines.llama_patterns.PATTERNS` is called with the line and
+with the row's arguments.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harness.engines.llama_loading import LoadingContext, LoadingModel
+from harness.engines.llama_log import Moved
+from harness.logs import decoded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from harness.engines.llama_tables import Tables
+
+
+class Models:
+    """Takes the lines on models.
+
+    Attributes:
+        fitting: it is being tried what fits; the models of that time are loaded without memory.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.fitting = False
+        self._tables = tables
+        self._begun: list[LoadingModel] = []
+        self._current = LoadingModel()
+        self._draft_follows = False
+
+    def in_earnest(self) -> list[LoadingModel]:
+        """The models that were loaded in earnest, in their order."""
+        if not self._begun and self._current.placed:
+            return [self._current]  # the beginning of the log is missing
+        return [model for model in self._begun if not model.dry]
+
+    def events(self) -> Mapping[str, Callable[..., None]]:
+        """What takes each row, by its name."""
+        return {
+            "fit_begin": self._fit_begin,
+            "fit_end": self._fit_end,
+            "draft_model": self._draft_model,
+            "model": self._model,
+            "context": self._context,
+            "dry": self._dry,
+            "vocabulary": self._vocabulary,
+            "experts": self._experts,
+            "using": self._using,
+            "split_device": self._split_device,
+            "layer": self._layer,
+            "override": self._override,
+            "old_override": self._override,
+            "moved": self._moved,
+            "offloaded": self._offloaded,
+            "kv_self": self._kv_self,
+            "kv_layer": self._kv_layer,
+            "splits": self._splits,
+        }
+
+    # ---- which model the next lines are about ----------------------------------------------
+
+    def _fit_begin(self, _line: bytes) -> None:
+        self.fitting = True
+
+    def _fit_end(self, _line: bytes) -> None:
+        self.fitting = False
+
+    def _draft_model(self, _line: bytes) -> None:
+        self._draft_follows = True
+
+    def _model(self, _line: bytes, _pairs: bytes, _tensors: bytes, path: bytes) -> None:
+        self._current = LoadingModel(
+            path=decoded(path), draft=self._draft_follows, dry=self.fitting
+        )
+        self._draft_follows = False
+        self._tables.add(self._begun, self._current)
+
+    def _context(self, _line: bytes) -> None:
+        self._tables.add(self._current.contexts, LoadingContext())
+
+    # ---- what it is ------------------------------------------------------------------------
+
+    def _dry(self, _line: bytes, value: bytes) -> None:
+        self._current.dry = value == b"1"
+
+    def _vocabulary(self, _line: bytes, value: bytes) -> None:
+        self._current.vocabulary = int(value)
+
+    def _experts(self, _line: bytes, value: bytes) -> None:
+        self._current.experts = int(value)
+
+    # ---- where it is -----------------------------------------------------------------------
+
+    def _using(self, line: bytes, name: bytes, what: bytes, _free: bytes) -> None:
+        address = decoded(what).removesuffix(") (unknown id")
+        self._tables.put(self._current.using, decoded(name), address)
+        self._current.keep(line)
+
+    def _split_device(self, _line: bytes, name: bytes) -> None:
+        self._tables.put(self._current.using, decoded(name), "")
+
+    def _layer(self, _line: bytes, layer: bytes, device: bytes) -> None:
+        self._tables.put(self._current.layers, int(layer), decoded(device))
+
+    def _override(self, _line: bytes, tensor: bytes, buffer: bytes) -> None:
+        self._tables.put(self._current.overrides, decoded(tensor), decoded(buffer))
+
+    def _moved(
+        self, line: bytes, tensor: bytes, others: bytes, preferred: bytes, used: bytes
+    ) -> None:
+        moved = Moved(
+            tensor=decoded(tensor),
+            others=int(others),
+            preferred=decoded(preferred),
+            used=decoded(used).rstrip("."),
+        )
+        if self._tables.add(self._current.moved, moved):
+            self._current.keep(line)
+
+    def _offloaded(self, line: bytes, _some: bytes, _all: bytes) -> None:
+        self._current.keep(line)
+
+    def on_buffer(self, line: bytes, buffer: bytes, what: bytes | None, size: bytes) -> None:
+        """A line on a buffer; not by a row, since it begins with any name.
+
+        Args:
+            line: the line.
+            buffer: name of the buffer type.
+            what: what is in it, such as ``KV``; None: weights, in builds that do not name them.
+            size: MiB, as printed.
+        """
+        name, mib = decoded(buffer), float(size)
+        match what:
+            case b"KV" | b"RS":
+                # Models with several caches print one line each.
+                kv = self._current.context().kv_mib
+                self._tables.put(kv, name, kv.get(name, 0.0) + mib)
+            case b"compute":
+                self._tables.put(self._current.context().compute_mib, name, mib)
+            case b"output":
+                return
+            case _:
+                weights = self._current.weights_mib
+                self._tables.put(weights, name, weights.get(name, 0.0) + mib)
+        self._current.keep(line)
+
+    def _kv_self(self, line: bytes, _size: bytes) -> None:
+        self._current.keep(line)
+
+    def _kv_layer(self, _line: bytes, layer: bytes, device: bytes) -> None:
+        self._tables.put(self._current.context().kv_layers, int(layer), decoded(device))
+
+    def _splits(self, line: bytes, prompt: bytes, decode: bytes | None) -> None:
+        # Decoding is what is timed: where both are told, the one for a batch of one.
+        self._current.context().splits = int(decode or prompt)
+        self._current.keep(line)

@@ -1,0 +1,109 @@
+"""Error lines: which mean that a run went wrong, and how."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.engines.llama_log import Fault
+from tests.engines.llama_cpp.samples import LOGS, log, said
+
+
+@pytest.mark.parametrize(
+    ("name", "fault", "words"),
+    [
+        ("unknown-argument", Fault.REFUSED, "invalid argument: --bogus"),
+        ("unknown-device", Fault.REFUSED, "invalid device: RPC9"),
+        ("unknown-buffer", Fault.REFUSED, "unknown buffer type"),
+        ("quantized-v", Fault.REFUSED, "quantized V cache requires flash_attn"),
+        ("row-split", Fault.REFUSED, "does not support split buffers"),
+        ("no-model", Fault.ERROR, "failed to open GGUF file"),
+        ("no-draft-model", Fault.ERROR, "failed to open GGUF file"),
+        ("no-mtp", Fault.ERROR, "failed to create MTP context"),
+        ("assert", Fault.ABORT, "GGML_ASSERT(n_outputs_max <= cparams.n_outputs_max) failed"),
+        ("buffer-abort", Fault.ABORT, "cannot run the operation"),
+        ("rpc-down", Fault.ABORT, "Failed to connect to 127.0.0.1:50052"),
+        ("rpc-protocol", Fault.ABORT, "RPC handshake failed"),
+        ("rpc-no-memory", Fault.NO_MEMORY, "failed to allocate RPC0[127.0.0.1:50052] buffer"),
+    ],
+)
+def test_faults(name: str, fault: Fault, words: str) -> None:
+    """What went wrong is told from the line that says so: refusal, memory, abort or error."""
+    assert any(found.fault is fault and words in found.line for found in log(name).faults)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9216.00 MiB on device 0: "
+        "cudaMalloc failed: out of memory",
+        "CUDA error: out of memory",
+        "ggml_vulkan: Device memory allocation of size 1073741824 failed.",
+        "ggml_vulkan: vk::Device::allocateMemory: ErrorOutOfDeviceMemory",
+        "0.01.000.000 E llama_init_from_model: failed to initialize the context: "
+        "failed to allocate compute pp buffers",
+        "terminate called after throwing an instance of 'std::bad_alloc'",
+        "llama_model_load: error loading model: unable to allocate CUDA0 buffer",
+    ],
+)
+def test_out_of_memory_texts(line: str) -> None:
+    """Every backend's way of saying that the placement does not fit."""
+    if line.startswith("ggml_vulkan"):
+        line = f"0.01.000.000 E {line}"
+    assert [found.fault for found in said(line).faults] == [Fault.NO_MEMORY]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0.01.000.000 W ggml_vulkan: Failed to allocate pinned memory (ErrorOutOfHostMemory)",
+        "0.01.000.000 I common_fit_params: 2 layers do not fit: out of memory is avoided",
+        "0.01.000.000 E llama_init_from_model: failed to initialize the context: x requires "
+        "ctx_other to be set (this warning is normal during memory fitting)",
+    ],
+)
+def test_warnings_are_no_faults(line: str) -> None:
+    """Lines that the engine marks as warnings, or calls normal, never count."""
+    assert said(line).faults == ()
+
+
+def test_trying_what_fits_may_fail() -> None:
+    """Errors while the engine tries what fits are no failure; an abort is one even then."""
+    tried = (
+        "0.00.007 I x",
+        "0.00.007.000 I common_init_: fitting params to device memory ...",
+        "0.00.008.000 E alloc_tensor_range: failed to allocate CUDA0 buffer of size 99999999",
+    )
+    over = "0.00.009.000 I common_fit_params: fitting params to free memory took 0.03 seconds"
+    assert said(*tried, over).faults == ()
+    assert [f.fault for f in said(*tried, "a.cpp:1: GGML_ASSERT(x) failed").faults] == [Fault.ABORT]
+    again = tried[2].replace("0.00.008", "0.00.010")
+    assert [f.fault for f in said(*tried, over, again).faults] == [Fault.NO_MEMORY]
+
+
+def test_refusals_are_those_before_readiness() -> None:
+    """Once the server listens, an error is an error, whatever words it uses."""
+    error = "0.00.009.000 E srv  send_error: task id = 0, error: invalid token in the batch"
+    assert [f.fault for f in said(error).faults] == [Fault.REFUSED]
+    ready = "0.00.008.000 I srv  llama_server: listening on http://127.0.0.1:1"
+    assert [f.fault for f in said(ready, error).faults] == [Fault.ERROR]
+
+
+def test_good_runs_have_no_faults() -> None:
+    """No line of a run that went well looks like an error."""
+    good = [path.name.removesuffix(".reply.json") for path in LOGS.glob("*.reply.json")]
+    assert len(good) > 10
+    assert {name: log(name).faults for name in good} == dict.fromkeys(good, ())
+
+
+def test_protocol_mismatch() -> None:
+    """The line on the versions is not always flushed before the abort; where it is, it counts."""
+    found = said("0.00.024.616 E RPC server version mismatch: 99.0.0").faults
+    assert [fault.line for fault in found] == ["E RPC server version mismatch: 99.0.0"]
+
+
+def test_many_errors_keep_each_kind() -> None:
+    """Thousands of lines of one kind of error take no memory and hide no other kind."""
+    lines = ["0.00.009.000 E srv: x failed"] * 5000 + ["a.cpp:1: GGML_ASSERT(x) failed"]
+    found = said(*lines).faults
+    assert len(found) < 100
+    assert found[-1].fault is Fault.ABORT

@@ -1,0 +1,47 @@
+"""What a log tells before anything is answered."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.engines.llama_log import Drafts
+from harness.engines.llama_tables import KEPT
+from tests.engines.llama_cpp.samples import log, said
+
+
+def test_machine() -> None:
+    """Build, instruction sets and device list are read."""
+    found = log("split")
+    assert found.build == "1 (5b4ebc5)"
+    assert "AVX2" in found.system
+    assert [device.id for device in found.devices] == ["CPU", "RPC0", "RPC1"]
+    assert found.devices[1].name == "127.0.0.1:50052"
+
+
+def test_draft_model_that_nothing_drafts_with() -> None:
+    """A draft model without a way of speculation is loaded, and nothing was set up."""
+    found = log("draft-unused")
+    assert found.draft is not None
+    assert found.drafting == ()
+    assert found.drafts == Drafts()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "0.00.008.000 I srv  llama_server: listening on http://127.0.0.1:1",
+        "main: HTTP server is listening, hostname: 127.0.0.1, port: 8080, http threads: 7",
+        "main: HTTP server listening",
+    ],
+)
+def test_a_server_is_ready_when_it_says_so(line: str) -> None:
+    """Newer and older builds; until then it is not."""
+    assert said(line).listening
+    assert not said(line.replace("listening", "starting")).listening
+
+
+def test_a_way_of_drafting_is_named_once() -> None:
+    """A server sets it up for every slot; a few of the lines are kept for the report."""
+    found = said(*["adding speculative implementation 'draft-simple'"] * 500)
+    assert found.drafting == ("draft-simple",)
+    assert len(found.lines) == KEPT
