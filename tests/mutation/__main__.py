@@ -12,6 +12,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import os
+import resource
 import signal
 import sys
 import time
@@ -28,7 +29,9 @@ from tests.mutation.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
 JUDGE = ROOT / "tests" / "judge"
-LIMIT_S = 120
+CPU_LIMIT_S = 240
+"""Of processor time, so that a busy machine makes no mutant look as if it had no end."""
+WALL_LIMIT_S = 1200
 ARGUMENTS = (
     *("-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"),
     *("--hypothesis-profile", "mutation"),
@@ -93,6 +96,7 @@ def survives(target: str, mutant: Mutant) -> bool:
     child = os.fork()
     if child == 0:
         os.setsid()
+        resource.setrlimit(resource.RLIMIT_CPU, (CPU_LIMIT_S, CPU_LIMIT_S))
         sys.meta_path.insert(0, _Mutated(target, mutant))
         with (
             Path(os.devnull).open("w") as nowhere,
@@ -101,7 +105,7 @@ def survives(target: str, mutant: Mutant) -> bool:
         ):
             code = pytest.main([*ARGUMENTS, *tests_of(target)])
         os._exit(code)
-    end = time.monotonic() + LIMIT_S
+    end = time.monotonic() + WALL_LIMIT_S
     while time.monotonic() < end:
         done, status = os.waitpid(child, os.WNOHANG)
         if done:
@@ -118,6 +122,8 @@ def judged(code: int) -> bool:
     Raises:
         RuntimeError: pytest itself did not work, so nothing was tested.
     """
+    if code in {-signal.SIGXCPU, -signal.SIGKILL}:
+        return False  # a matrix that does not end is noticed
     # A module that cannot be imported any more ends the collection: noticed.
     if code not in {pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}:
         raise RuntimeError(f"pytest ended with {code}")
