@@ -89,6 +89,16 @@ def by_role(
     )
 
 
+def some_experts(
+    big: str, card: str, layers: Sequence[int], *, big_is_cpu: bool
+) -> tuple[Words, ...]:
+    """Everything on the big device but the routed experts of these layers."""
+    rule = experts_rule(layers, card)
+    if big_is_cpu:
+        return both(f"-dev {card} -ngl 0 {rule}", ik_flags=f"-ngl 0 {rule}")
+    return both(f"-dev {big},{card} -ngl 99 -sm layer -ts 1,0 {rule}")
+
+
 def contiguous(devices: Sequence[str], counts: Sequence[int]) -> tuple[Words, ...]:
     """Whole layers in ranges, one range a device."""
     shares = ",".join(str(count) for count in counts)

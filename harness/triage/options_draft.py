@@ -87,26 +87,7 @@ def external(
     A round costs K drafts, one after another; only token ids cross the link.
     """
     assert asked.model is not None
-    alone = Placement(
-        devices=(device_of(device, drafter.trunk_quantization),),
-        shape=drafter.shape,
-        layer_us=told_us(question.rig.layer_us),
-        reads=reads_on(device.id, drafter),
-        main_class=device.device_class.value,
-    )
-    target_ms, draft_ms = _step_ms(beliefs, base.placement), _step_ms(beliefs, alone)
-    if asked.tok_s is not None:
-        draft_ms = 1e3 / asked.tok_s
-    cost = draft_ms / target_ms
-    drafting = Drafting(
-        window=asked.window,
-        tokens_per_round=asked.tokens_per_round or 1.0,
-        kind=asked.kind,
-        draft_cost=cost,
-        draft_doubt=0.1 if asked.tok_s is not None else 0.3,
-        beta=asked.beta,
-        verify=asked.verify,
-    )
+    drafting = _external_drafting(question, asked, base, device, drafter, beliefs)
     placement = replace(base.placement, drafting=drafting)
     even = break_even(question, placement, drafting, beliefs)
     parts = {
@@ -114,18 +95,6 @@ def external(
         "drafter's KV": drafter.kv_bytes,
         "drafter's buffer": compute_buffer_bytes(asked.model, question.ubatch),
     }
-    beta = implied_beta(asked.window, 0.0, even.verify)
-    verified = f"V({asked.window + 1}) {even.verify:.2f} steps (β {beta:.2f})"
-    notes = [f"r {cost:.3f} steps a draft, {verified}"]
-    notes.append(f"break-even p {_told(even.against_none)} against no drafting")
-    if even.against_own_head is not None or question.model.nextn_layers:
-        notes.append(f"break-even p {_told(even.against_own_head)} against its own head")
-    if asked.tokens_per_round is not None:
-        share = (asked.tokens_per_round - 1) / asked.window
-        p = to_p(asked.window, min(asked.tokens_per_round, asked.window + 1))
-        notes.append(f"{asked.acceptance_source}: accepted/drafted {share:.3f}, p {p:.3f}")
-    notes.append(f"token lists: {asked.tokens}")
-    notes.append("whether the runtime accepts an external drafter for this target: not checked")
     option = Option(
         key=f"drafter:{device.id}",
         title=f"{base.title}, {asked.model.name} drafts {asked.window} on {device.id}",
@@ -137,11 +106,58 @@ def external(
         prompt=base.prompt,
         regime=base.regime,
         prompt_note=base.prompt_note,
-        notes=tuple(notes),
+        notes=_external_notes(question, asked, even),
         lacking=None if asked.tokens_per_round is not None else "its acceptance",
         impossible=_impossible(asked.tokens, even),
     )
     return option, even
+
+
+def _external_drafting(
+    question: Question,
+    asked: DraftQuestion,
+    base: Option,
+    device: DeviceFacts,
+    drafter: ModelBytes,
+    beliefs: Beliefs,
+) -> Drafting:
+    """A draft costs what a step of the drafter alone does: as measured there, else computed."""
+    alone = Placement(
+        devices=(device_of(device, drafter.trunk_quantization),),
+        shape=drafter.shape,
+        layer_us=told_us(question.rig.layer_us),
+        reads=reads_on(device.id, drafter),
+        main_class=device.device_class.value,
+    )
+    target_ms, draft_ms = _step_ms(beliefs, base.placement), _step_ms(beliefs, alone)
+    if asked.tok_s is not None:
+        draft_ms = 1e3 / asked.tok_s
+    return Drafting(
+        window=asked.window,
+        tokens_per_round=asked.tokens_per_round or 1.0,
+        kind=asked.kind,
+        draft_cost=draft_ms / target_ms,
+        draft_doubt=0.1 if asked.tok_s is not None else 0.3,
+        beta=asked.beta,
+        verify=asked.verify,
+    )
+
+
+def _external_notes(question: Question, asked: DraftQuestion, even: BreakEven) -> tuple[str, ...]:
+    """The cost of a round, the acceptance that pays for it, and the one that was given."""
+    beta = implied_beta(asked.window, 0.0, even.verify)
+    verified = f"V({asked.window + 1}) {even.verify:.2f} steps (β {beta:.2f})"
+    notes = [f"r {even.draft_cost:.3f} steps a draft, {verified}"]
+    notes.append(f"break-even p {_told(even.against_none)} against no drafting")
+    if even.against_own_head is not None or question.model.nextn_layers:
+        notes.append(f"break-even p {_told(even.against_own_head)} against its own head")
+    if asked.tokens_per_round is not None:
+        share = (asked.tokens_per_round - 1) / asked.window
+        p = to_p(asked.window, min(asked.tokens_per_round, asked.window + 1))
+        notes.append(f"{asked.acceptance_source}: accepted/drafted {share:.3f}, p {p:.3f}")
+    notes.append(f"token lists: {asked.tokens}")
+    notes.append("whether the runtime accepts an external drafter for this target: not checked")
+    return tuple(notes)
 
 
 def break_even(

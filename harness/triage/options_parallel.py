@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.triage import engine_words
-from harness.triage.memory import CONTEXT_BYTES, capacity, compute_buffer_bytes, fill
+from harness.triage.memory import capacity
 from harness.triage.option import Family, Option
 from harness.triage.options_alone import host_fill, prompt_on, reads_on
-from harness.triage.options_room import room
+from harness.triage.options_room import layer_fill, room
 from harness.triage.placement import Placement
 from harness.triage.prefill import Regime
 from harness.triage.rig_devices import device_of, link_gb_s, peer_access, told_us
@@ -18,6 +18,7 @@ from harness.triage.terms import wire_us
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from harness.triage.memory import Fill
     from harness.triage.model_bytes import ModelBytes
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts
@@ -50,60 +51,20 @@ def tensor_parallel(
     shares = _shares(question, sizes, devices, speeds)
     if min(shares) < LEAST_SHARE:
         return None
-    meetings = MEETINGS * sizes.layers
-    link = link_gb_s(question, *devices)
-    pair = question.rig.pair(first.id, second.id)
-    peer_speed = None if pair is None or pair.gb_s is None else float(pair.gb_s.value)
-    reached = peer_speed or (None if link is None else link[0])
-    note = "the link is not known: its bytes are left out"
-    if reached is not None:
-        us = wire_us(sizes.hidden_bytes, reached)
-        note = f"{meetings} meetings a token, each {us:.1f} µs on the wire and more in waiting"
     return Option(
         key=f"parallel:{first.id}+{second.id}",
         title=f"every layer over {first.id} and {second.id}",
         family=Family.PARALLEL,
         devices=(first.id, second.id),
-        placement=Placement(
-            devices=tuple(device_of(device, sizes.trunk_quantization) for device in devices),
-            shape=sizes.shape,
-            layer_us=told_us(question.rig.layer_us),
-            cpu_layer_us=told_us(question.rig.cpu_layer_us),
-            reads=tuple(
-                part
-                for device, share in zip(devices, shares, strict=True)
-                for part in reads_on(device.id, sizes, trunk=share, experts=share, kv=share)
-            ),
-            parallel=True,
-            all_reduces=meetings,
-            peer=peer_access(question, first, second),
-            link_bytes=float(meetings * sizes.hidden_bytes),
-            link_gb_s=reached,
-            main_class=first.device_class.value,
-        ),
-        fills=(
-            *(
-                fill(
-                    device,
-                    question.rig,
-                    {
-                        "weights": sizes.resident_bytes * share,
-                        "KV": sizes.kv_bytes * share,
-                        "compute buffer": compute_buffer_bytes(question.model, question.ubatch),
-                        "driver": float(CONTEXT_BYTES),
-                    },
-                )
-                for device, share in zip(devices, shares, strict=True)
-            ),
-            *host_fill(question, sizes),
-        ),
+        placement=_placement(question, sizes, devices, shares),
+        fills=_fills(question, sizes, devices, shares),
         words=engine_words.parallel((first.id, second.id), shares),
         prompt=replace(
             prompt_on(question, sizes, tuple(zip(devices, shares, strict=True))), parallel=True
         ),
         regime=Regime.RESIDENT,
         notes=(
-            note,
+            _all_reduce_note(sizes, _interconnect_gb_s(question, *devices)),
             "llama.cpp's --fit refuses it; it is a different sum of products than one card's",
         ),
     )
@@ -127,3 +88,64 @@ def _shares(
     ]
     share = min(max(share, 1 - limits[1]), limits[0]) if sum(limits) >= 1 else share
     return share, 1 - share
+
+
+def _interconnect_gb_s(question: Question, first: DeviceFacts, second: DeviceFacts) -> float | None:
+    """GB/s between two cards: as measured between them, else of the narrower link to the host.
+
+    None: neither is known.
+    """
+    pair = question.rig.pair(first.id, second.id)
+    if pair is not None and pair.gb_s is not None and pair.gb_s.value:
+        return float(pair.gb_s.value)
+    link = link_gb_s(question, first, second)
+    return None if link is None else link[0]
+
+
+def _all_reduce_note(sizes: ModelBytes, gb_s: float | None) -> str:
+    if gb_s is None:
+        return "the link is not known: its bytes are left out"
+    us = wire_us(sizes.hidden_bytes, gb_s)
+    meetings = MEETINGS * sizes.layers
+    return f"{meetings} meetings a token, each {us:.1f} µs on the wire and more in waiting"
+
+
+def _placement(
+    question: Question,
+    sizes: ModelBytes,
+    devices: tuple[DeviceFacts, DeviceFacts],
+    shares: tuple[float, float],
+) -> Placement:
+    """An all-reduce sends the hidden state of one token, `MEETINGS` times a layer."""
+    meetings = MEETINGS * sizes.layers
+    return Placement(
+        devices=tuple(device_of(device, sizes.trunk_quantization) for device in devices),
+        shape=sizes.shape,
+        layer_us=told_us(question.rig.layer_us),
+        cpu_layer_us=told_us(question.rig.cpu_layer_us),
+        reads=tuple(
+            part
+            for device, share in zip(devices, shares, strict=True)
+            for part in reads_on(device.id, sizes, trunk=share, experts=share, kv=share)
+        ),
+        parallel=True,
+        all_reduces=meetings,
+        peer=peer_access(question, *devices),
+        link_bytes=float(meetings * sizes.hidden_bytes),
+        link_gb_s=_interconnect_gb_s(question, *devices),
+        main_class=devices[0].device_class.value,
+    )
+
+
+def _fills(
+    question: Question,
+    sizes: ModelBytes,
+    devices: tuple[DeviceFacts, DeviceFacts],
+    shares: tuple[float, float],
+) -> tuple[Fill, ...]:
+    """Each card has its share of every layer, of its KV, and buffers of its own."""
+    on_cards = (
+        layer_fill(question, sizes, device, share)
+        for device, share in zip(devices, shares, strict=True)
+    )
+    return (*on_cards, *host_fill(question, sizes))

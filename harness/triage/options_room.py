@@ -1,4 +1,4 @@
-"""What is left on a device for more of a model."""
+"""What an engine and whole layers take on a device, and what is left for more of a model."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from harness.triage.memory import (
     CONTEXT_BYTES,
     capacity,
     compute_buffer_bytes,
+    fill,
     in_system_memory,
 )
 
 if TYPE_CHECKING:
+    from harness.triage.memory import Fill
     from harness.triage.model_bytes import ModelBytes
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts
@@ -43,3 +45,16 @@ def buffers(question: Question, device: DeviceFacts) -> dict[str, float]:
         "compute buffer": compute_buffer_bytes(question.model, question.ubatch),
         "driver": 0.0 if in_system_memory(device) else float(CONTEXT_BYTES),
     }
+
+
+def layer_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, share: float) -> Fill:
+    """What a share of all layers puts on a device: weights, their KV, and the engine's buffers."""
+    return fill(
+        device,
+        question.rig,
+        {
+            "weights": sizes.resident_bytes * share,
+            "KV": sizes.kv_bytes * share,
+            **buffers(question, device),
+        },
+    )

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harness.triage import engine_words
-from harness.triage.memory import (
-    fill,
-    in_system_memory,
-)
+from harness.triage.memory import fill, in_system_memory
 from harness.triage.option import Family, Option
 from harness.triage.options_alone import host_fill, reads_on
 from harness.triage.options_prompt import with_prompt
-from harness.triage.options_room import buffers, layers_that_fit, room
+from harness.triage.options_room import buffers, layer_fill, layers_that_fit, room
 from harness.triage.placement import Placement
 from harness.triage.rig_devices import (
     device_of,
@@ -70,11 +67,7 @@ def by_role(
             *host_fill(question, sizes, slow),
         ),
         words=engine_words.by_role(
-            fast.id,
-            slow.id,
-            slow_layers,
-            slow_is_cpu=is_cpu(slow),
-            all_layers=not held,
+            fast.id, slow.id, slow_layers, slow_is_cpu=is_cpu(slow), all_layers=not held
         ),
         notes=_role_notes(question, sizes, fast, slow),
     )
@@ -94,7 +87,6 @@ def some_experts(
     held = min(held, len(sizes.expert_layers))
     if not held:
         return None
-    layers = sizes.expert_layers[-held:]
     moved = sum(sizes.expert_layer_bytes[-held:])
     share = moved / sizes.experts_bytes
     rest = sizes.resident_bytes - moved
@@ -115,26 +107,12 @@ def some_experts(
             ),
         ),
         fills=(
-            fill(
-                big,
-                question.rig,
-                {
-                    "weights": float(rest + sizes.nextn_bytes),
-                    "KV": sizes.kv_bytes,
-                    **buffers(question, big),
-                },
-            ),
+            _big_fill(question, sizes, big, rest),
             fill(card, question.rig, {"experts": float(moved), **buffers(question, card)}),
             *host_fill(question, sizes, big),
         ),
-        words=engine_words.both(
-            f"-dev {big.id},{card.id} -ngl 99 -sm layer -ts 1,0 "
-            + engine_words.experts_rule(layers, card.id)
-        )
-        if not is_cpu(big)
-        else engine_words.both(
-            f"-dev {card.id} -ngl 0 {engine_words.experts_rule(layers, card.id)}",
-            ik_flags=f"-ngl 0 {engine_words.experts_rule(layers, card.id)}",
+        words=engine_words.some_experts(
+            big.id, card.id, sizes.expert_layers[-held:], big_is_cpu=is_cpu(big)
         ),
     )
     return with_prompt(question, sizes, option, card, big, rest, fast_share=share)
@@ -170,8 +148,8 @@ def contiguous(
             hops=2,
         ),
         fills=(
-            _layer_fill(question, sizes, fast, share),
-            _layer_fill(question, sizes, slow, 1 - share),
+            layer_fill(question, sizes, fast, share),
+            layer_fill(question, sizes, slow, 1 - share),
             *host_fill(question, sizes, slow),
         ),
         words=engine_words.partly_host(fast.id, held)
@@ -225,13 +203,14 @@ def _fast_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, exper
     )
 
 
-def _layer_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, share: float) -> Fill:
+def _big_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, weights: float) -> Fill:
+    """Everything but the experts that were moved away."""
     return fill(
         device,
         question.rig,
         {
-            "weights": sizes.resident_bytes * share,
-            "KV": sizes.kv_bytes * share,
+            "weights": float(weights + sizes.nextn_bytes),
+            "KV": sizes.kv_bytes,
             **buffers(question, device),
         },
     )
