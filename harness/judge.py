@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 def judge(record: Record) -> Judgment:
     """Judge a run directory: every verdict, the clusters, and the conclusion in words."""
     # In what order runs were stored decides nothing.
-    runs = tuple(sorted(record.runs, key=lambda run: (run.order, run.key)))
-    record = replace(record, runs=runs)
+    runs, rechecks = (
+        tuple(sorted(some, key=lambda run: (run.order, run.key)))
+        for some in (record.runs, record.rechecks)
+    )
+    record = replace(record, runs=runs, rechecks=rechecks)
     found = explained(record, comparisons(record))
     effects = effects_of(record)
     conclusion, reason = _conclusion(record, found, effects)

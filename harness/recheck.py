@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from harness.groups import WRONG_OUTPUT, comparable
-from harness.model import RunState
+from harness.model import Purpose, RunState
 from harness.verdict import Kind, Result, Verdict
 
 if TYPE_CHECKING:
@@ -105,7 +105,9 @@ def _cause(run: Run, reference: Run) -> str | None:
 def _again(record: Record, question: Question, run: Run) -> tuple[Run, ...]:
     name = recheck_id(run.variant, question)
     mine = (r for r in record.rechecks if r.variant == name and r.probe == run.probe)
-    return tuple(sorted(mine, key=lambda r: r.repeat))
+    # Runs under the id of a further run are that only if they were made as one.
+    made = (r for r in mine if r.purpose is Purpose.RECHECK)
+    return tuple(sorted(made, key=lambda r: r.repeat))
 
 
 def _open(verdict: Verdict, cause: str, why: str) -> Verdict:
@@ -126,8 +128,8 @@ def _left_moving(record: Record, one: Run, other: Run) -> str | None:
 def _confirmed(verdict: Verdict, sides: Sequence[tuple[Run, Sequence[Run]]]) -> Verdict:
     """With one repeat: the same on both sides once more, or it is no FAIL."""
     for first, more in sides:
-        why = _not_alike(first, more[0]) if more else "was not run once more"
-        if why is not None:
+        told = [_not_alike(first, second) for second in more] or ["was not run once more"]
+        if why := next(filter(None, told), None):
             reason = f"{verdict.reason}, seen once; variant {first.variant} {why}"
             return replace(verdict, result=Result.INCONCLUSIVE, reason=reason)
     return replace(verdict, reason=f"{verdict.reason}, twice alike")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from harness.judge import judge
-from harness.model import Speculation
+from harness.model import Purpose, Speculation
 from harness.recheck import Question, doubt, moved
 from harness.record import Pinned, Record
 from harness.verdict import Conclusion, Judgment, Kind, Verdict
@@ -359,6 +360,24 @@ def test_a_difference_that_does_not_come_again_alike_is_open(
 
     assert verdict.result.value == "INCONCLUSIVE"
     assert verdict.reason == f"differs from token 9 on, seen once; {why}"
+
+
+@pytest.mark.parametrize("turn", [1, -1])
+def test_of_two_records_of_one_further_run_both_must_agree(turn: int) -> None:
+    """A repeat that is recorded twice confirms nothing that one of the two denies."""
+    made = record("0: A", "1: A9", "0c: A", "1c: A9")
+    twice = (*made.rechecks, replace(made.rechecks[0], stream=(1, 2, 3), order=9999))
+
+    assert exact(replace(made, rechecks=twice[::turn])).result.value == "INCONCLUSIVE"
+
+
+@pytest.mark.parametrize("purpose", [p for p in Purpose if p is not Purpose.RECHECK])
+def test_only_what_was_run_once_more_confirms(purpose: Purpose) -> None:
+    """A run under the id of a further run, made for another purpose, is none."""
+    made = record("0: A", "1: A9", "0c: A", "1c: A9")
+
+    assert exact(changed(made, "0c", purpose=purpose)).result.value == "INCONCLUSIVE"
+    assert exact(changed(made, "1c", purpose=purpose)).result.value == "INCONCLUSIVE"
 
 
 def test_with_one_repeat_what_moved_is_pinned_not_confirmed() -> None:
