@@ -72,7 +72,8 @@ ROWS = (
     Row(name="bound", start=_G + "role device ", every=True, shown=True,
         rest=r"(\d+) after the binding: (\d+) MiB free of (\d+)"),
     Row(name="peer", start=_G + "peer access ", every=True, shown=True),
-    Row(name="roles", start=_G + "device roles: ", shown=True, rest=r"main (\d+), draft (\d+)\b"),
+    Row(name="roles", start=_G + "device roles: ", every=True, shown=True,
+        rest=r"main (\d+), draft (\d+)\b"),
     Row(name="gpu", start=_G + "GPU ", every=True, shown=True,
         rest=r"(\d+): (.+?)(?:, (compute capability) \d+\.\d+| \((gfx\w+)[^)]*\))"
         r"(?: \((STRATA_EMULATE_CC)\b)?"),
@@ -105,7 +106,7 @@ ROWS = (
     # the rest
     Row(name="probe", start=_G + "PCIe probe: ",
         rest=r"(\S+) GB/s host->device .*-> pcie_frac (\S+)"),
-    Row(name="session", start=_G + "session is up (engine ", rest=r"([^)]+)\)"),
+    Row(name="session", start=_G + "session is up (engine ", every=True, rest=r"([^)]+)\)"),
     Row(name="vocabulary", start=_G + "per-window logits -> ", rest=r".*\(vocab (\d+)\)"),
     Row(name="trace", start="strata trace: ", every=True, shown=True),
     Row(name="capturing", start="strata verify: capturing the ", every=True, shown=True),
@@ -122,7 +123,11 @@ _FREE = rb"strata generate: [0-9]+ MiB of VRAM free"
 _LOOSE = re.compile(r"[ \t]*[0-9][0-9 \t]*$| [0-9]")
 _SIGN_STARTS = frozenset(EVERY_SIGN)
 # How often these come tells how many processes wrote the log.
-_COUNTED = {"prompt  :", "output  :", _G + "GPU "}
+_COUNTED = {
+    "prompt  :",
+    "output  :",
+    *(_G + start for start in ("GPU ", "device roles: ", "session is up (engine ")),
+}
 _EVERY = {row.start for row in ROWS if row.every} | _SIGN_STARTS
 _SCAN = Scan(
     last={row.start for row in ROWS} - _EVERY,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from harness.engines.base import Sighting
 from harness.engines.strata_cache import cache_asked
 from harness.engines.strata_devices import kind
+from harness.engines.strata_roles import ROLE_FLAGS, Roles
 from harness.model import Residency
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 
     from harness.engines.base import Survey
     from harness.engines.strata_log import Entry, Log
-
-ROLE_FLAGS = frozenset({"--main-device", "--draft-device", "--auto-roles"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +45,12 @@ class Whereabouts:
     def __init__(self, log: Log, flags: Sequence[str], survey: Survey) -> None:
         self._log = log
         self._flags = flags
+        self._roles = Roles(log, flags)
         self._mains = {entry.groups[0]: entry for entry in log.all("gpu")}
         several = len(log.all("gpu")) > 1
         self._since = log.last("gpu") if several else None
         gpu = log.last("gpu")
+        self._later = len(log.since("session", gpu)) > 1  # one is that device's own
         self._backend = "CUDA" if gpu is None or gpu.groups[2] else "HIP"
         self._kinds = {device.id: device.kind for device in survey.devices}
         for entry in log.all("role"):
@@ -57,7 +58,7 @@ class Whereabouts:
         for entry in self._mains.values():
             self._kinds[str(entry.groups[0])] = self._kind_of(entry)
         self.main = Place()
-        if gpu is not None and len(self._mains) == 1:
+        if gpu is not None and len(self._mains) == 1 and not self._later:
             device = str(gpu.groups[0])
             self.main = Place(device=device, kind=self._kinds[device], line=gpu.line)
 
@@ -72,18 +73,9 @@ class Whereabouts:
         return tuple(f"{name}: {self._kinds[name]}" for name in sorted(named, key=int))
 
     @property
-    def roles(self) -> tuple[str, str] | None:
-        """(main, draft) as the engine announces its roles."""
-        entry = self._log.last("roles") or self._log.last("picked")
-        return None if entry is None else (str(entry.groups[0]), str(entry.groups[1]))
-
-    @property
     def picked(self) -> dict[str, str]:
         """The roles that the engine announces to have picked itself."""
-        entry = self._log.last("picked")
-        if entry is None:
-            return {}
-        return {"main": str(entry.groups[0]), "draft": str(entry.groups[1])}
+        return self._roles.picked
 
     @property
     def draft(self) -> Place:
@@ -92,8 +84,8 @@ class Whereabouts:
         The workspace line is printed only for a drafter that is off the main device; which
         device that is, only the announced roles tell. Without roles it cannot be elsewhere.
         """
-        stays, workspace = self._log.last("stays"), self._log.last("workspace")
-        main, roles = self.main, self.roles
+        stays, workspace = self._roles.stays, self._roles.workspace
+        main, roles = self.main, self._roles.announced
         if stays is not None:
             return Place(device=main.device, kind=main.kind, line=stays.line)
         if workspace is not None:
@@ -108,7 +100,7 @@ class Whereabouts:
 
     @property
     def sightings(self) -> tuple[Sighting, ...]:
-        """Where lines prove that main model and drafter are."""
+        """Where lines prove that main model and drafter are, or announce them astray."""
         seen = [
             Sighting(part="main", value=str(entry.groups[0]), line=entry.line)
             for entry in self._mains.values()
@@ -117,13 +109,15 @@ class Whereabouts:
         if draft.line is not None:
             value = draft.device or "the main path"
             seen.append(Sighting(part="draft", value=value, line=draft.line))
-        return tuple(seen)
+        return (*seen, *self._roles.astray)
 
     @property
     def residency(self) -> Residency:
         """The final residency, or why it is not known."""
         if not self._mains:
             return _unknown("no 'GPU N:' line tells the main device")
+        if self._later:
+            return _unknown("a later process in the same log has no 'GPU N:' line of its own")
         if self.main.device is None:
             names = ", ".join(sorted(str(name) for name in self._mains))
             return _unknown(f"the log names several main devices: {names}")

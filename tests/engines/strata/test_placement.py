@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from harness.engines.base import Sighting
 from tests.engines.strata.samples import (
     AFTER_BINDING,
@@ -76,6 +78,58 @@ def test_a_workspace_elsewhere_contradicts_roles_on_the_main_device(tmp_path: Pa
 
     assert reading.sightings == (MAIN_SEEN,)
     assert reading.context["draft_device"] is None
+
+
+@pytest.mark.parametrize("first", [True, False])
+@pytest.mark.parametrize("roles", ["main 1, draft 0 (two GPUs; x)", "main 0, draft 0 (degenerate)"])
+def test_roles_that_nobody_asked_for_contradict(tmp_path: Path, roles: str, *, first: bool) -> None:
+    """One line of other roles outweighs the right one, on whichever side of it."""
+    astray = f"strata generate: device roles: {roles}"
+    lines = (astray, ROLES) if first else (ROLES, astray)
+    reading = read(tmp_path, STDOUT, "\n".join((*lines, WORKSPACE, STDERR)), flags=APART)
+
+    assert Sighting(part="draft", value="0", line=astray) in reading.sightings
+    assert {seen.line for seen in reading.sightings} <= {GPU, WORKSPACE, astray}
+
+
+@pytest.mark.parametrize(
+    "flags", [APART, (*FLAGS, "--draft-device", "1"), (*FLAGS, "--auto-roles")]
+)
+def test_roles_as_asked_or_picked_are_not_astray(tmp_path: Path, flags: tuple[str, ...]) -> None:
+    """A role whose flag is not given is 0, and roles may be left to the engine."""
+    stderr = f"{PICKED}\n{ROLES}\n{WORKSPACE}\n{STDERR}"
+
+    assert len(read(tmp_path, STDOUT, stderr, flags=flags).sightings) == 2
+    astray = stderr.replace("roles: main 0, draft 1", "roles: main 0, draft 2")
+    found = read(tmp_path, STDOUT, astray, flags=flags).sightings
+    assert [seen.value for seen in found if seen.part == "draft" and seen.line != WORKSPACE] == [
+        "2"
+    ]
+
+
+def test_what_an_earlier_process_proved_is_not_the_later_ones(tmp_path: Path) -> None:
+    """In a log that was appended to, proof and roles must be of the process that is judged."""
+    moved = f"{PICKED}\n{ROLES}\n{WORKSPACE}\n{STDERR}"
+    for log in (moved + STDERR, moved + moved + STDERR, f"{moved}{ROLES}\n{STDERR}"):
+        reading = read(tmp_path, STDOUT, log, flags=APART)
+
+        assert {seen.part for seen in reading.sightings} == {"main"}
+        assert reading.picked == {}
+    astray = moved.replace("main 0, draft 1", "main 1, draft 0")
+    for log in (STDERR + moved, moved + moved, astray + moved):
+        reading = read(tmp_path, STDOUT, log, flags=APART)
+
+        drafts = [seen for seen in reading.sightings if seen.part == "draft"]
+        assert drafts == [Sighting(part="draft", value="1", line=WORKSPACE)]
+
+
+def test_a_fallback_counts_whichever_process_had_it(tmp_path: Path) -> None:
+    """Of two processes in one log, what speaks against a move is believed."""
+    fell = f"{ROLES}\n{STAYS}\n{STDERR}"
+    for log in (f"{fell}{ROLES}\n{WORKSPACE}\n{STDERR}", fell + fell):
+        reading = read(tmp_path, STDOUT, log, flags=APART)
+
+        assert Sighting(part="draft", value="0", line=STAYS) in reading.sightings
 
 
 def test_without_the_main_device_the_drafter_is_not_proven(tmp_path: Path) -> None:

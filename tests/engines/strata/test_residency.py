@@ -11,8 +11,10 @@ from tests.engines.strata.samples import (
     FINAL,
     FLAGS,
     GPU,
+    GREEDY,
     RESIDENT,
     ROLES,
+    SESSION,
     STDERR,
     STDOUT,
     TWO_CARDS,
@@ -177,6 +179,15 @@ def test_of_several_processes_in_one_log_the_last_counts(tmp_path: Path) -> None
 
     assert not read(tmp_path, STDOUT, STDERR + cut).residency.known
     assert read(tmp_path, STDOUT, cut + STDERR).residency.fact("slots") == 4400
+
+
+def test_a_later_process_without_a_device_line_is_unknown(tmp_path: Path) -> None:
+    """What an earlier process printed does not tell where a later one computed."""
+    later = f"{FINAL}\n{SESSION}\n{GREEDY}\n"
+
+    assert "later process" in (read(tmp_path, STDOUT, STDERR + later).residency.unknown or "")
+    assert read(tmp_path, STDOUT, STDERR + later).context["main_device"] is None
+    assert read(tmp_path, STDOUT, later + STDERR).residency.fact("slots") == 4400
 
 
 def test_pairs_that_were_not_filled_are_not_resident(tmp_path: Path) -> None:
