@@ -8,8 +8,9 @@ strings, comments and brackets, and notes the line of every table header, key an
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_args
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 Path_ = tuple[str | int, ...]
 
+_MOST_LEVELS = 100
+_TOO_LARGE = "a whole number has 64 bits in TOML"
 _TOKEN = re.compile(
     r'(?P<string>"""(?:[^\\]|\\.)*?"{3,5}|\'\'\'.*?\'{3,5}|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\')'
     r"|(?P<comment>#[^\n]*)|(?P<newline>\n)|(?P<open>\[\[|[\[{])|(?P<close>\]\]|[\]}])"
@@ -86,12 +89,40 @@ def parse(text: str, *, name: str) -> Located:
     """
     try:
         data = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except tomllib.TOMLDecodeError as error:
         found = re.search(r"\(at line (\d+), column \d+\)", str(error))
         line = int(found.group(1)) if found else text.count("\n") + 1
-        message = re.sub(r" \(at (line|end).*\)$", "", str(error)) or "nested too deeply"
+        message = re.sub(r" \(at (line|end).*\)$", "", str(error))
         raise MatrixError((f"{name}:{line}: not TOML: {message}",)) from error
-    return Located(data, _Scanner(text.replace("\r\n", "\n")).scan(), name)
+    except RecursionError as error:
+        raise MatrixError((f"{name}:{_deep_line(text)}: not TOML: nested too deeply",)) from error
+    except ValueError as error:  # the limit on the digits that are converted
+        found = re.search(rf"[0-9_]{{{sys.get_int_max_str_digits()},}}", text)
+        line = text.count("\n", 0, found.start() if found else None) + 1
+        raise MatrixError((f"{name}:{line}: not TOML: {_TOO_LARGE}",)) from error
+    located = Located(data, _Scanner(text.replace("\r\n", "\n")).scan(), name)
+    if too_large := tuple(_beyond_64_bits(data, ())):
+        raise MatrixError(tuple(located.complaint(path, _TOO_LARGE) for path in too_large))
+    return located
+
+
+def _deep_line(text: str) -> int:
+    """The line on which a text is nested more deeply than anything that is read here."""
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        depth += len(token["open"] or "") - len(token["close"] or "")
+        if depth > _MOST_LEVELS:
+            return text.count("\n", 0, token.start()) + 1
+    return 1
+
+
+def _beyond_64_bits(value: object, path: Path_) -> Iterator[Path_]:
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, held in pairs:
+            yield from _beyond_64_bits(held, (*path, key))
+    elif isinstance(value, int) and not -(2**63) <= value < 2**63:
+        yield path
 
 
 def dotted(path: Path_) -> str:

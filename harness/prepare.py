@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import uuid
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from harness import masks, plan, probe, rig
 from harness.engines import ENGINES, engine
 from harness.engines.base import Binaries, Engine, Survey
 from harness.errors import EngineNotFoundError, UsageError
+from harness.json_text import JsonError
 from harness.matrix import Matrix, find
 from harness.options import DEFAULT_SEED, DEFAULT_TOKENS, MANY_REPEATS, is_whole
 from harness.record import EngineFacts, Limits, Manifest, Pinned
@@ -263,19 +263,17 @@ def prediction(path: Path | None) -> str | None:
     """
     if path is None:
         return None
-    from harness.triage.answer_json import SCHEMA
+    from harness.triage import documents
 
     try:
         text = path.read_text(encoding="utf-8")
-        data = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not a JSON text"
-        raise UsageError(f"--predict {path}: cannot be read: {reason}") from error
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-        raise UsageError(
-            f"--predict {path}: it does not hold {SCHEMA}",
-            hint="make one with hetero-test triage … --json",
-        )
+        documents.prediction(text)
+    except OSError as error:
+        raise UsageError(f"--predict {path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        what = error if isinstance(error, JsonError) else "it is not UTF-8 text"
+        hint = "make one with hetero-test triage … --json"
+        raise UsageError(f"--predict {path}: {what}", hint=hint) from error
     return text
 
 

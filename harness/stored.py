@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from harness.errors import StoreError
+from harness.json_text import JsonError, parse_object
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,11 +101,8 @@ def load(path: Path) -> dict[str, Any]:
         StoreError: it cannot be read, or is no JSON object.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        return parse_object(path.read_bytes())
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"{path}: not a JSON text: {error}") from error
-    if not isinstance(data, dict):
-        raise StoreError(f"{path}: not a JSON object")
-    return data
+    except JsonError as error:
+        raise StoreError(f"{path}: not what was written: {error}") from error

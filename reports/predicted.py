@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 
 from harness.document import document
+from harness.errors import StoreError
+from harness.json_text import JsonError
 
 from . import tables
 from .spread import number
@@ -22,14 +23,23 @@ COLUMNS = ("variant", "speed", "predicted tok/s (80 %)", "measured tok/s", "gap"
 
 
 def predicted(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame | None:
-    """One row a speed of a variant; None where nothing was predicted."""
+    """One row a speed of a variant; None where nothing was predicted.
+
+    Raises:
+        StoreError: what is stored as the prediction is none.
+    """
     text = view.record.manifest.prediction
     if text is None:
         return None
     # Loaded here: most reports hold no prediction, and triage is half as much code again.
+    from harness.triage import documents
     from harness.triage.beside import beside
 
-    rows = beside(json.loads(text), document(view.record, view.judgment, {}))
+    try:
+        told = documents.prediction(text)
+    except JsonError as error:
+        raise StoreError(f"the prediction in manifest.json: {error}") from error
+    rows = beside(told, document(view.record, view.judgment, {}))
     kept = cuts.take(rows, detail.rows, "rows of prediction beside measurement")
     return tables.frame([_row(view, row) for row in kept], COLUMNS)
 

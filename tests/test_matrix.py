@@ -209,6 +209,25 @@ def test_every_value_of_any_toml_text_has_its_line(
     assert {path: found.line(path) for path in wanted} == wanted
 
 
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        ("9" * 5000, "x.toml:2: not TOML: a whole number has 64 bits in TOML"),
+        ("9_" * 5000 + "9", "x.toml:2: not TOML: a whole number has 64 bits in TOML"),
+        ("[1,\n0x" + "f" * 5000 + "]", "x.toml:3: a[1]: a whole number has 64 bits in TOML"),
+        ("{ b = 9223372036854775808 }", "x.toml:2: a.b: a whole number has 64 bits in TOML"),
+        ("[\n" * 5000, "x.toml:102: not TOML: nested too deeply"),
+        ("[\"[[[[\", '[[', # [[\n" + "[" * 5000, "x.toml:3: not TOML: nested too deeply"),
+    ],
+)
+def test_what_no_toml_reader_takes_is_told(value: str, told: str) -> None:
+    """Numbers without end and nesting without end, with the line."""
+    with pytest.raises(MatrixError) as caught:
+        located.parse(f"# 1\na = {value}\n", name="x.toml")
+    assert told in str(caught.value)
+    assert located.parse("a = -9223372036854775808", name="x").data == {"a": -(2**63)}
+
+
 def test_items_of_arrays_and_inline_tables_have_their_own_lines() -> None:
     """In a value that spans lines each item is told with its own line; nested arrays too."""
     text = (

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.errors import StoreError
 from harness.model import Purpose, Run, RunState, Speculation, Timings, TokenChance
 from harness.stored import from_file, to_text
 
@@ -50,6 +52,30 @@ def test_a_run_comes_back_as_it_was_stored(tmp_path: Path, run: Run) -> None:
     back = from_file(path, Run, schema="x/1")
     assert back == run
     assert repr(back) == repr(run)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"", "line 1, column 1: not JSON"),
+        (b'{"schema": "x/1",\n', "line 2, column 1: not JSON"),
+        (b"[]", "it is no JSON object"),
+        (b'{"a": NaN}', "NaN is no number"),
+        (b"[" * 100_000, "nested more than"),
+        (b"9" * 5000, "a whole number of more than"),
+        (b'{"a": "\xe9"}', "line 1: these bytes are no text"),
+        (b'{"schema": "x/2"}', "it does not hold x/1"),
+        (b'{"schema": "x/1", "ttft_ms": []}', "ttft_ms: "),
+    ],
+)
+def test_what_cannot_be_read_back_is_told(tmp_path: Path, content: bytes, told: str) -> None:
+    """A file that was cut or edited: its name, and the place in it."""
+    path = tmp_path / "run.json"
+    path.write_bytes(content)
+    with pytest.raises(StoreError) as caught:
+        from_file(path, Timings, schema="x/1")
+    assert str(path) in str(caught.value)
+    assert told in str(caught.value)
 
 
 def test_a_number_that_is_none_is_unknown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf
 
 
 class Fault(StrEnum):
@@ -102,6 +103,20 @@ class Rate:
     tokens: int | None = None
     ms: float | None = None
     tok_s: float | None = None
+
+    @classmethod
+    def of(cls, tokens: int, ms: float | None, tok_s: float | None = None) -> Rate:
+        """From what was printed; what is not positive and finite is unknown.
+
+        Args:
+            tokens: how many.
+            ms: what they took; None: not told.
+            tok_s: their rate as it was printed; None: it is computed.
+        """
+        if ms is None or not 0 < ms < inf:
+            return cls(tokens=tokens)
+        rate = tok_s if tok_s is not None and tok_s > 0 else tokens / ms * 1000
+        return cls(tokens=tokens, ms=ms, tok_s=rate if 0 < rate < inf else None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Final
 
 _NUMBER: Final = rb"[-+]?(?:\d[\d.,]*|nan|inf)(?:[eE][-+]?\d{1,15})?"
-_MIB: Final = rb"= +(\d+(?:\.\d+)?) MiB"
+_MIB: Final = rb"= +(\d{1,15}(?:\.\d{1,15})?) MiB"
 
 _TIMING: Final = (
     rb"eval time +=(?: +(" + _NUMBER + rb") ms / +(\d{1,15}) (?:tokens|runs)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 from harness.engines import llama_reader, llama_reply, llama_residency
@@ -25,6 +26,8 @@ _SYMPTOMS: Final = {
     Fault.ABORT: Symptom.ERROR,
     Fault.ERROR: Symptom.ERROR,
 }
+_MOST_ECHO: Final = 1 << 20
+"""Ids of a prompt's length beyond which nothing is gained by counting them."""
 _REPACK: Final = "CPU_REPACK"
 
 
@@ -86,7 +89,9 @@ def _echo(reply: Reply, asked: Asked) -> tuple[int, ...] | None:
         return None
     if reply.truncated:
         return ()
-    return ids if count == len(ids) else (*ids, *(-1 for _ in range(count)))[:count]
+    if count == len(ids):
+        return ids
+    return (*ids, *repeat(-1, min(count, _MOST_ECHO)))[: max(count, 0)]
 
 
 def _chances(reply: Reply, *, drafts: bool) -> tuple[TokenChance, ...] | None:
@@ -152,9 +157,9 @@ def _timings(log: LlamaLog, reply: Reply) -> Timings:
 
 
 def _rate(count: float | None, ms: float | None, logged: Rate) -> Rate:
-    if not count or not ms or ms <= 0:
+    if not count or not ms or count <= 0 or ms <= 0:
         return logged
-    return Rate(tokens=int(count), ms=ms, tok_s=count / ms * 1000)
+    return Rate.of(int(count), ms)
 
 
 def _warnings(log: LlamaLog, reply: Reply) -> tuple[str, ...]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
 from harness.engines.base import Sign, Symptom
+from harness.json_text import JsonError, parse_object
 from harness.model import TokenChance
 
 if TYPE_CHECKING:
@@ -64,13 +64,12 @@ class Reply:
 def load(folder: Path) -> Reply:
     """The answer in a run's folder; one that is missing or broken has its trouble told."""
     try:
-        content = json.loads((folder / FILE).read_bytes())
+        # NaN and the like are read: they are a symptom, and there may be a stream beside them.
+        content = parse_object((folder / FILE).read_bytes(), lax_numbers=True)
     except FileNotFoundError:
         return Reply(trouble="the server gave no answer", timings={})
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, JsonError) as error:
         return Reply(trouble=f"the server's answer cannot be read: {error}", timings={})
-    if not isinstance(content, dict):
-        return Reply(trouble="the server's answer is no JSON object", timings={})
     tokens, trouble = _tokens(content.get("tokens"))
     prompt = content.get("tokens_evaluated")
     chances, broken = _chances(content.get("completion_probabilities"))
@@ -107,7 +106,7 @@ def _chances(value: object) -> tuple[tuple[TokenChance, ...], tuple[Sign, ...]]:
             return (), tuple(signs)
         logprob = _finite(entry.get("logprob"))
         if logprob is None and "logprob" in entry and not signs:
-            text = f"token {entry['id']} at index {len(out)}: logprob {entry['logprob']}"
+            text = f"token {entry['id']} at index {len(out)}: logprob {_shown(entry['logprob'])}"
             signs.append(Sign(symptom=Symptom.NOT_A_NUMBER, line=text))
         top = entry.get("top_logprobs")
         out.append(
@@ -133,6 +132,11 @@ def _candidates(entries: Sequence[Any]) -> list[tuple[int, float]]:
     ]
 
 
+def _shown(value: object) -> str:
+    """Whatever stood in a number's place, as far as a line has room for it."""
+    return str(value)[:40]
+
+
 def _finite(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
@@ -153,5 +157,5 @@ def _sampling(value: object) -> tuple[Sign, ...]:
     temperature, top_k = _finite(value.get("temperature")), value.get("top_k")
     if temperature is None or temperature <= 0 or top_k == 1:
         return ()
-    text = f"generation_settings: temperature {temperature:g}, top_k {top_k}"
+    text = f"generation_settings: temperature {temperature:g}, top_k {_shown(top_k)}"
     return (Sign(symptom=Symptom.NOT_GREEDY, line=text),)

@@ -7,7 +7,6 @@ left over or a stranger's, can ever be the one that answers.
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ import psutil
 
 from harness.engines import llama_reply
 from harness.errors import NothingToCompareError
+from harness.json_text import JsonError, parse
 from harness.model import Probe
 
 if TYPE_CHECKING:
@@ -140,6 +140,6 @@ def listening_port(pid: int, *, children: bool = True) -> int | None:
 
 def _message(content: bytes) -> str:
     """The server's own words on what it did not like."""
-    with suppress(ValueError, RecursionError, KeyError, TypeError):
-        return str(json.loads(content)["error"]["message"])[:300]
+    with suppress(JsonError, KeyError, TypeError):
+        return str(parse(content, lax_numbers=True)["error"]["message"])[:300]
     return content[:300].decode("utf-8", "replace").strip() or "no message"

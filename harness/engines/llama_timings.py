@@ -86,11 +86,8 @@ class FinalTimings:
             if len(self.unread) < KEPT:
                 self.unread.append(text_of(line))
             return Rate()
-        count, spent, rate = int(tokens), _number(ms), _number(tok_s)
-        if not spent:
-            return Rate(tokens=count)
         # Old builds print no rate; others print "inf" where there was nothing to divide by.
-        return Rate(tokens=count, ms=spent, tok_s=rate or count / spent * 1000 or None)
+        return Rate.of(int(tokens), _number(ms), _number(tok_s))
 
 
 def _number(text: bytes | None) -> float | None:

@@ -7,11 +7,11 @@ sysfs needs no tool and no root, so it comes first, and rocm-smi only fills what
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
+from harness.json_text import JsonError, parse
 from harness.triage.link_paths import read_count, read_text
 from harness.triage.links import full_address
 
@@ -137,8 +137,8 @@ def _pairs(text: str) -> Iterable[tuple[int, str, str]]:
 
 def _json(text: str) -> dict[str, Any] | None:
     try:
-        found, _ = json.JSONDecoder().raw_decode(text)
-    except (ValueError, RecursionError):
+        found = parse(text, lax_numbers=True, more_follows=True)
+    except JsonError:
         return None
     return found if isinstance(found, dict) else None
 

@@ -7,13 +7,14 @@ its 80 % interval. Runs that drafted are left out, since their speed is not that
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harness.errors import UsageError
+from harness.json_text import JsonError
+from harness.triage import documents
 from harness.triage.beside import measured
 from harness.triage.fit import SPEED_NOISE
 from harness.triage.flagged import flagged_placement
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from harness.triage.beliefs import Beliefs, Reader
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts
-
-RUN_SCHEMA = "hetero-test/run/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,18 +90,15 @@ def read_run(rundir: Path) -> Mapping[str, Any]:
     """``run.json`` of a run directory.
 
     Raises:
-        UsageError: it is not there, no JSON, or of another schema.
+        UsageError: it is not there, or no such document, with the place in it.
     """
     path = rundir / "run.json"
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        return documents.run(path.read_bytes())
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}") from error
-    if not isinstance(document, dict) or document.get("schema") != RUN_SCHEMA:
-        raise UsageError(f'{path}: its schema is not "{RUN_SCHEMA}"')
-    return document
+    except JsonError as error:
+        raise UsageError(f"{path}: {error}") from error
 
 
 def _unfitted(question: Question) -> Question:
@@ -159,7 +155,7 @@ def _splits_of(document: Mapping[str, Any], variant: str, rundir: Path) -> int |
             try:
                 with path.open(encoding="utf-8", errors="replace") as lines:
                     found = parse_loader_log(lines).decode_splits
-            except OSError:
+            except (OSError, ValueError):  # a folder may be named so that no path has its name
                 continue
             if found is not None:
                 return found

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from harness.json_text import JsonError, parse
 from harness.triage.bandwidth import module_bandwidth, server_channels
 from harness.triage.link_paths import read_text
 from harness.triage.rigfile import CpuFacts, DeviceClass
@@ -89,8 +89,8 @@ def read_processor(run: Runner) -> Processor:
 def parse_lscpu(text: str) -> dict[str, str]:
     """Fields of ``lscpu -J`` by name without the colon, nested or flat, first of a name."""
     try:
-        tree = json.loads(text)
-    except (ValueError, RecursionError):
+        tree = parse(text, lax_numbers=True)
+    except JsonError:
         return {}
     found: dict[str, str] = {}
     entries = tree.get("lscpu") if isinstance(tree, dict) else None

@@ -94,6 +94,14 @@ class Handler(BaseHTTPRequestHandler):
                 self._answer(200, b"")
             case "empty":
                 self._answer(200, b'{"content":"","tokens":[]}')
+            case "deep":
+                self._answer(200, b"[" * 100_000)
+            case "digits":
+                self._answer(200, b'{"tokens":[' + b"9" * 5000 + b"]}")
+            case "deep-error":
+                self._answer(500, b'{"error":' * 100_000)
+            case "odd-error":
+                self._answer(400, b'{"error":{"message":"half \\ud800 of a pair"}}')
             case "redirect":
                 self.send_response(307)
                 self.send_header("Location", "http://127.0.0.1:1/completion")

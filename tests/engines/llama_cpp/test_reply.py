@@ -3,17 +3,48 @@
 from __future__ import annotations
 
 import json
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.engines.base import Symptom
+from harness.engines import llama_reading
+from harness.engines.base import Asked, Survey, Symptom
 from harness.engines.llama_reply import FILE, Reply, load, request
-from harness.model import TokenChance
+from harness.model import Probe, Purpose, Run, RunState, TokenChance
+from harness.outcome import Outcome, StopReason
+from harness.state import state_of
+from harness.stored import from_file, to_text
 from tests.engines.llama_cpp.samples import LOGS
+
+PROBE = Probe(name="p", ids=(1, 2, 3, 4), max_new=4)
+
+
+def asked(folder: Path) -> Asked:
+    """A run whose answer lies in this folder."""
+    survey = Survey(devices=(), device_count=0, how="", known_flags=None)
+    return Asked(flags=(), env={}, probe=PROBE, survey=survey, folder=folder)
+
+
+ENDED = Outcome(
+    argv=("llama-server",),
+    env_delta={},
+    cwd=None,
+    pid=1,
+    pid_started=None,
+    started="2026-01-01T00:00:00Z",
+    elapsed_s=1.0,
+    exit_code=None,
+    signal="SIGTERM",
+    stopped=StopReason.DIALOGUE_DONE,
+    start_error=None,
+    major_faults=None,
+    blocks_read=None,
+    max_rss_bytes=None,
+)
 
 
 def real(name: str, folder: Path) -> Reply:
@@ -95,7 +126,9 @@ def test_end_of_sequence(tmp_path: Path) -> None:
         (None, "gave no answer"),
         ("", "cannot be read"),
         ("{", "cannot be read"),
-        ("[" * 100_000, "cannot be read"),
+        ("[" * 100_000, "line 1, column 101: lists and objects are nested"),
+        ('{"tokens": [' + "9" * 5000 + "]}", "line 1, column 13: a whole number of more"),
+        ('{"content": "\xe9", "tokens": [1]}', "line 1: these bytes are no text"),
         ("[]", "no JSON object"),
         ("{}", "no token ids"),
         ('{"tokens": "1 2"}', "no token ids"),
@@ -107,15 +140,33 @@ def test_end_of_sequence(tmp_path: Path) -> None:
 def test_no_stream(text: str | None, trouble: str, tmp_path: Path) -> None:
     """An answer without ids has no stream, and says why; an empty one is none either (B039)."""
     if text is not None:
-        (tmp_path / FILE).write_text(text)
+        (tmp_path / FILE).write_bytes(text.encode("latin-1"))
     found = load(tmp_path)
     assert found.tokens is None
     assert found.trouble is not None
     assert trouble in found.trouble
 
 
+@pytest.mark.parametrize("word", ["NaN", "-Infinity", "1e999", "[" * 90 + "]" * 90, '"\\ud800"'])
+def test_no_number_beside_a_stream(word: str, tmp_path: Path) -> None:
+    """The ids are read, and what stands in a number's place is the symptom, at readable length."""
+    text = f'{{"tokens": [7], "completion_probabilities": [{{"id": 7, "logprob": {word}}}]}}'
+    (tmp_path / FILE).write_text(text)
+    found = load(tmp_path)
+    assert found.tokens == (7,)
+    (sign,) = found.signs
+    assert sign.symptom is Symptom.NOT_A_NUMBER
+    assert len(sign.line) < 100
+
+
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([10**400, 2**40, -1, 5e-324])
+    | st.floats()
+    | st.text(max_size=5)
+    | st.just("\ud800"),
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(
@@ -123,7 +174,7 @@ _JSON = st.recursive(
                 (
                     *("tokens", "id", "logprob", "top_logprobs", "completion_probabilities"),
                     *("generation_settings", "temperature", "top_k", "tokens_evaluated"),
-                    *("timings", "predicted_n"),
+                    *("timings", "predicted_n", "predicted_ms", "draft_n", "draft_n_accepted"),
                 )
             ),
             inner,
@@ -134,9 +185,46 @@ _JSON = st.recursive(
 
 
 @given(content=_JSON)
+@example(content={"tokens": [1], "timings": {"predicted_n": 9, "predicted_ms": 5e-324}})
+@example(content={"tokens": [1], "timings": {"prompt_n": -9, "prompt_ms": 5.0}})
+@example(content={"tokens": [10**4000]})
 def test_no_answer_raises(content: object, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Whatever JSON a server answers with, reading it raises nothing."""
+    """Whatever JSON a server answers with: the run has a state, and can be stored and published.
+
+    Its document is JSON for every reader: no number in it is none.
+    """
     folder = tmp_path_factory.mktemp("reply", numbered=True)
     (folder / FILE).write_text(json.dumps(content))
-    found = load(folder)
-    assert found.tokens is None or all(isinstance(token, int) for token in found.tokens)
+    reading = llama_reading.read(folder / "stdout", folder / "stderr", asked(folder))
+    finding = state_of(ENDED, reading, PROBE)
+    assert reading.stream is None or all(isinstance(token, int) for token in reading.stream)
+    assert (finding.state is RunState.OK) is (finding.reason is None)
+    run = Run(
+        variant="0",
+        of="0",
+        probe="p",
+        repeat=1,
+        order=0,
+        purpose=Purpose.ROUND,
+        state=finding.state,
+        reason=finding.reason,
+        quote=finding.quote,
+        stream=reading.stream,
+        context=reading.context,
+        speculation=reading.speculation,
+        timings=reading.timings,
+        chances=reading.chances,
+    )
+    path = folder / "run.json"
+    path.write_text(to_text(run, schema="x/1"), encoding="utf-8")
+    assert from_file(path, Run, schema="x/1") == run
+    for speed in (run.timings.decode_tok_s, run.timings.prefill_tok_s, run.timings.ttft_ms):
+        assert speed is None or 0 < speed < inf
+
+
+@pytest.mark.parametrize("count", [-1, 0, 3, 5, 2**31, 10**300])
+def test_a_prompt_of_another_length_is_another_prompt(count: int, tmp_path: Path) -> None:
+    """However long the engine says it was: nothing of that size is made of it."""
+    (tmp_path / FILE).write_text(json.dumps({"tokens": [5, 6, 7, 8], "tokens_evaluated": count}))
+    reading = llama_reading.read(tmp_path / "stdout", tmp_path / "stderr", asked(tmp_path))
+    assert state_of(ENDED, reading, PROBE).state is RunState.WRONG_PROMPT

@@ -100,6 +100,25 @@ def test_any_text_of_rocm_smi_is_read_or_passed_over(text: str) -> None:
     parse_rocm_smi("GPU[0] : VRAM Total Memory (B): " + text)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{" * 20_000,
+        '{"card0": {"VRAM Total Memory (B)": ' + "[" * 970 + "]" * 970 + "}}",
+        '{"card0": {"VRAM Total Memory (B)": ' + "9" * 5000 + "}}",
+    ],
+)
+def test_json_beyond_what_can_be_read_has_no_devices(text: str) -> None:
+    """Nesting without end and digits without end."""
+    assert parse_rocm_smi(text) == ()
+
+
+def test_a_warning_behind_the_json_hides_nothing() -> None:
+    """The tool prints what it could not find behind its answer."""
+    found = parse_rocm_smi('{"card0": {"VRAM Total Memory (B)": "1048576"}}\nWARNING: {x}\n')
+    assert [device.vram_bytes for device in found] == [MIB]
+
+
 def card(sysfs: Path, number: int, address: str, vram: int, gtt: int, **files: str) -> None:
     """An amdgpu card."""
     drm(

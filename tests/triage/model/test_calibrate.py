@@ -156,11 +156,41 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot read"):
         read_run(tmp_path)
     (tmp_path / "run.json").write_text("{", encoding="utf-8")
-    with pytest.raises(UsageError, match="no JSON"):
+    with pytest.raises(UsageError, match=r"run\.json: line 1, column 2: not JSON"):
         read_run(tmp_path)
-    (tmp_path / "run.json").write_text("[]", encoding="utf-8")
+    (tmp_path / "run.json").write_text("{}", encoding="utf-8")
     with pytest.raises(UsageError, match="schema"):
         read_run(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[" * 100_000, "line 1, column 101: lists and objects are nested"),
+        ('{"a": ' + "9" * 5000 + "}", "line 1, column 7: a whole number"),
+        ('{"schema": "hetero-test/run/1", "variants": 5}', "variants: "),
+        ('{"schema": "hetero-test/run/1", "runs": [{"variant": "0", "decode_tok_s": "9"}]}',
+         r"runs\[0\].decode_tok_s: "),
+    ],
+)  # fmt: skip
+def test_a_broken_run_is_told_with_its_place(tmp_path: Path, text: str, told: str) -> None:
+    """One that was cut, edited, or made by something else."""
+    (tmp_path / "run.json").write_text(text, encoding="utf-8")
+    with pytest.raises(UsageError, match=f"run.json: {told}"):
+        read_run(tmp_path)
+
+
+def test_a_log_whose_folder_no_path_can_name_tells_nothing(
+    tmp_path: Path, beliefs: Beliefs
+) -> None:
+    """What a document says of folders is no path before it is looked at."""
+    folder = write_run(tmp_path / "out", {"0": ["-dev", "CPU"]}, {"0": 8.0})
+    document = json.loads((folder / "run.json").read_text())
+    for name in ("a\0b", "\ud800"):
+        document["runs"][0]["folder"] = name
+        (folder / "run.json").write_text(json.dumps(document))
+        (lesson,) = calibrate(question(dense(), rig(cpu())), beliefs, folder).lessons
+        assert lesson.splits is None
 
 
 @pytest.mark.parametrize(
