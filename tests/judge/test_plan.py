@@ -364,8 +364,13 @@ def test_all_owned_flags_are_named_once() -> None:
 
 
 def test_other_flags_are_the_users() -> None:
-    """The expert cache among them: given by the user it holds for every variant."""
-    refuse_owned(("--expert-cache", "4000", "main"), matrix(owns=("--main",)))
+    """The expert cache among them; beside one that is refused they are not complained about."""
+    given, owning = ("--expert-cache", "4000", "main"), matrix(owns=("--main",))
+    refuse_owned(given, owning)
+    with pytest.raises(UsageError) as caught:
+        refuse_owned((*given, "--main"), owning)
+
+    assert str(caught.value).startswith("--main after --: ")
 
 
 # ---- nothing to compare -------------------------------------------------------------------
@@ -427,8 +432,11 @@ def test_all_that_is_missing_is_named() -> None:
 
 
 def test_one_placement_is_something() -> None:
-    """Then there is something to compare."""
-    require_something((planned("0"), no("needs a drafter"), planned("2")), engine())
+    """Then there is something to compare; without it the same plan is refused."""
+    entries = (planned("0"), no("needs a drafter"), planned("2"))
+    require_something(entries, engine())
+
+    assert nothing(*entries[1:-1]).hint == "give a drafter after -- (--draft DIR)"
 
 
 # ---- cells --------------------------------------------------------------------------------

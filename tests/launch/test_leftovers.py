@@ -160,10 +160,11 @@ def killed_harness(ask: Ask, folder: Path, how: str) -> tuple[int, str]:
 
 @pytest.mark.parametrize("how", ["hang", "deaf", "talk"])
 def test_the_engine_dies_with_the_harness(ask: Ask, tmp_path: Path, how: str) -> None:
-    """`kill -9` of the harness ends the engine, whatever that ignores."""
+    """`kill -9` of the harness ends the engine, whatever that ignores, and no sweep is needed."""
     pid, _ = killed_harness(ask, tmp_path, how)
 
     wait_until(lambda: is_gone(pid))
+    assert survivors(ask.mark) == ()
 
 
 def test_an_engine_whose_harness_died_first_never_starts() -> None:

@@ -475,7 +475,11 @@ def test_whatever_tools_say_a_rig_comes_out(tmp_path: Path, text: str, rows: str
         header = SMI_HEADER if argv[0] == "nvidia-smi" else ""
         return answered(argv, header + rows + "\n" + text)
 
-    readable(tmp_path, probe_rig(machine(tmp_path, run=run), IDLE))
+    rig = readable(tmp_path, probe_rig(machine(tmp_path, run=run), IDLE))
+    ids = [device.id for device in rig.devices]
+    assert "CPU" in ids
+    assert len(set(ids)) == len(ids)
+    assert rig.taken is not None
 
 
 def test_this_machine_is_a_rig(tmp_path: Path) -> None:
