@@ -81,7 +81,7 @@ class Session:
         except BaseException as error:
             # Whatever went wrong, what was measured stays readable and says how far it got.
             told = error.what if isinstance(error, HeteroTestError) else str(error)
-            publisher.last_words(record, told or type(error).__name__)
+            publisher.last_words(publisher.latest or record, told or type(error).__name__)
             raise
         return record, publisher.publish(record)
 
@@ -210,11 +210,13 @@ class _Publisher:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.latest: Record | None = None  # with every run that was stored so far
         self.cost_s = 0.0
         self.rendered_at = float("-inf")
 
     def after_run(self, record: Record) -> Judgment:
         """``run.json``, and the report where it is due."""
+        self.latest = record
         judgment = self._document(record)
         if time.monotonic() - self.rendered_at >= COSTS_BETWEEN_RENDERINGS * self.cost_s:
             try:

@@ -365,6 +365,39 @@ def test_a_disk_that_fills_between_two_writes_is_told(
     assert "No space left" in told.json["ending_reason"]
 
 
+BREAKS = {
+    "replaced": 'cp "{binary}" "{binary}.2"; echo >> "{binary}.2"; mv "{binary}.2" "{binary}"',
+    "gone": 'mv "{binary}" "{binary}.old"',
+}
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_what_was_measured_stays_told_when_the_matrix_breaks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """Whatever ends a matrix, both documents hold every stored run and keep a proven FAIL."""
+    build = write_build(tmp_path / "build", when("--main-device", "1", flip=3))
+    program = build / "strata"
+    kept, count = build / "kept", build / "count"
+    shutil.copyfile(program, kept)
+    kept.chmod(0o755)
+    # The second run of variant 2 is the twelfth launch.
+    script(
+        program,
+        f'case "$*" in *--help*) exec "{kept}" "$@";; esac\necho >> "{count}"\n'
+        f'[ "$(wc -l < "{count}")" = 13 ] && {{ {BREAKS[name].format(binary=program)}; }}\n'
+        f'exec "{kept}" "$@"\n',
+    )
+    out = tmp_path / "out"
+    code = main(["--build-dir", str(build), "--out", str(out), "--", *MODEL_FLAGS])
+
+    assert code == ExitCode.COULD_NOT_FINISH, capsys.readouterr()
+    document = json.loads((out / "run.json").read_text())
+    assert len(document["runs"]) == len(stored(out)) == 13
+    assert (document["conclusion"], document["ending"]) == ("FAIL", "could not finish")
+    assert "FAIL" in (out / "report.md").read_text().partition("\n")[0]
+
+
 def test_a_folder_that_cannot_be_written_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
