@@ -115,7 +115,9 @@ ROWS = (
 
 _BY_START: dict[str, list[tuple[Row, re.Pattern[str]]]] = {}
 for _row in ROWS:
-    _BY_START.setdefault(_row.start, []).append((_row, re.compile(_row.rest)))
+    # What has more digits is no number that an engine counts up to, and may be too long to read.
+    _rest = _row.rest.replace(r"\d+", r"\d{1,18}(?!\d)")
+    _BY_START.setdefault(_row.start, []).append((_row, re.compile(_rest)))
 
 # A dump that is wrapped, or cut by a foreign line, goes on in a line that begins with ids.
 _BARE_IDS = rb"(?:[ \t]*[0-9][0-9 \t\r\n]*(?=\n|\Z)| [0-9])"

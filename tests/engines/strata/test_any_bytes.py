@@ -6,13 +6,31 @@ import re
 import tempfile
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.engines.strata.samples import STDERR, STDOUT, read
+from tests.engines.strata.samples import (
+    AFTER_BINDING,
+    FLAGS,
+    ROLES,
+    STDERR,
+    STDOUT,
+    TWO_CARDS,
+    read,
+)
 
 LINES = [line.encode() for line in (STDOUT + STDERR).splitlines()]
 DUMP = re.compile(rb"^output  :((?: [0-9]+)*)[ \t\r]*\n", re.MULTILINE)
+
+SPLIT = """\
+strata generate: layer split: CUDA1 runs layers 24-47, expert cache 12288 slots (24.69 GiB), 1
+strata generate: CUDA2: 3600 additional experts, 4.60 GiB; results return through pinned rows
+strata generate: expert cache: 3300 slots (6.20 GiB) after 2 smaller tries - the rest
+strata generate: per-window logits -> FILE (vocab 248320)
+"""
+LONG = f"{TWO_CARDS}{ROLES}\n{STDERR}{SPLIT}{AFTER_BINDING}"
+NUMBER = re.compile("(?<![0-9])(?<!TX )[0-9]+")  # but for those in the names of cards
 
 scraps = st.one_of(
     st.binary(max_size=40),
@@ -40,6 +58,19 @@ def test_reading_never_raises(stdout: bytes, stderr: bytes, max_new: int) -> Non
     assert (reading.stream is None) == (reading.stream_trouble is not None)
     assert reading.residency.known == (reading.residency.unknown is None)
     assert all(len(line) <= 300 for line in (*reading.lines, *reading.tail))
+
+
+@pytest.mark.parametrize("line", dict.fromkeys((LONG + STDOUT).splitlines()))
+def test_endless_numbers_are_no_facts(tmp_path: Path, line: str) -> None:
+    """A number of thousands of digits is unknown wherever it stands, and never raises."""
+    for place in NUMBER.finditer(line):
+        endless = line[: place.start()] + "7" * 5000 + line[place.end() :]
+        stdout, stderr = STDOUT.replace(line, endless), LONG.replace(line, endless)
+        reading = read(tmp_path, stdout, stderr, flags=(*FLAGS, "--auto-roles"))
+
+        facts = (reading.residency, reading.context, reading.speculation, reading.timings)
+        told = (reading.devices, reading.picked, [seen.value for seen in reading.sightings])
+        assert not re.search("[0-9]{18}", repr((facts, told, reading.stream, reading.vocabulary)))
 
 
 @given(before=logs, after=logs, ids=st.lists(st.integers(0, 2**31 - 1), max_size=12))
