@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.triage import engine_words
@@ -37,14 +38,7 @@ def alone(question: Question, sizes: ModelBytes, device: DeviceFacts) -> Option:
         title=f"{device.id} alone",
         family=Family.ALONE,
         devices=(device.id,),
-        placement=Placement(
-            devices=(device_of(device, sizes.expert_quantization),),
-            shape=sizes.shape,
-            layer_us=told_us(question.rig.layer_us),
-            cpu_layer_us=told_us(question.rig.cpu_layer_us),
-            reads=reads_on(device.id, sizes),
-            main_class=device.device_class.value,
-        ),
+        placement=replace(placement_on(question, sizes, device), reads=reads_on(device.id, sizes)),
         fills=(fill(device, question.rig, parts), *host_fill(question, sizes, device)),
         words=engine_words.alone(device.id, cpu=is_cpu(device)),
         prompt=prompt_on(question, sizes, ((device, 1.0),)),
@@ -52,10 +46,45 @@ def alone(question: Question, sizes: ModelBytes, device: DeviceFacts) -> Option:
     )
 
 
+def placement_on(
+    question: Question,
+    sizes: ModelBytes,
+    main: DeviceFacts,
+    *others: DeviceFacts,
+    of_trunk: bool = False,
+) -> Placement:
+    """A model on devices with the costs that were fitted to the rig; of reads it has none yet.
+
+    Args:
+        question: the rig.
+        sizes: the model's.
+        main: the device that verifies drafts.
+        others: those that it works with.
+        of_trunk: the bandwidths count that were fitted to the trunk's type of weights, not to
+            the experts'.
+    """
+    kind = sizes.trunk_quantization if of_trunk else sizes.expert_quantization
+    return Placement(
+        devices=tuple(device_of(device, kind) for device in (main, *others)),
+        shape=sizes.shape,
+        layer_us=told_us(question.rig.layer_us),
+        cpu_layer_us=told_us(question.rig.cpu_layer_us),
+        main_class=main.device_class.value,
+    )
+
+
 def reads_on(
     device: str, sizes: ModelBytes, *, trunk: float = 1.0, experts: float = 1.0, kv: float = 1.0
 ) -> tuple[Read, ...]:
-    """Shares of a token's reads on one device; nothing where the shares are zero."""
+    """Shares of a token's reads on one device; nothing where the shares are zero.
+
+    Args:
+        device: its id.
+        sizes: the model's, GB a token.
+        trunk: share of attention, dense and shared weights, 0 to 1.
+        experts: share of the routed experts' bytes.
+        kv: share of the KV cache.
+    """
     found = []
     if trunk or kv:
         found.append(
@@ -81,7 +110,13 @@ def reads_on(
 def prompt_on(
     question: Question, sizes: ModelBytes, shares: Sequence[tuple[DeviceFacts, float]]
 ) -> Prompt:
-    """A prompt computed in these shares by these devices, nothing uploaded."""
+    """A prompt computed in these shares by these devices, nothing uploaded.
+
+    Args:
+        question: the batch (``-ub``).
+        sizes: the model's active parameters.
+        shares: by device, of all arithmetic; together one.
+    """
     return Prompt(
         tokens=PROMPT_TOKENS,
         ubatch=question.ubatch,

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 from harness.triage import engine_words
 from harness.triage.memory import fill
 from harness.triage.option import Family, Option
-from harness.triage.options_alone import host_fill, prompt_on, reads_on
+from harness.triage.options_alone import host_fill, placement_on, prompt_on, reads_on
 from harness.triage.options_prompt import upload
 from harness.triage.options_room import buffers, room
-from harness.triage.placement import Placement
-from harness.triage.rig_devices import device_of, peer_access, told_us
+from harness.triage.rig_devices import peer_access, told_us
 from harness.triage.rigfile import DeviceFacts
 
 if TYPE_CHECKING:
     from harness.triage.memory import Fill
     from harness.triage.model_bytes import ModelBytes
-    from harness.triage.placement import Read
+    from harness.triage.placement import Placement, Read
     from harness.triage.question import Question
 
 
@@ -135,18 +134,12 @@ def _placement(
     first, second = (part.card for part in parts)
     counted = question.splits
     splits = 2 * len(host.expert_layers) + 2 * len(parts) if counted is None else counted.count
-    return Placement(
-        devices=tuple(
-            device_of(device, sizes.expert_quantization) for device in (first, second, host.cpu)
-        ),
-        shape=sizes.shape,
+    return replace(
+        placement_on(question, sizes, first, second, host.cpu),
         reads=_reads(sizes, parts, host),
         splits=splits,
         split_us=told_us(question.rig.sync_us),
         staged_splits=0.0 if peer_access(question, first, second) else splits,
-        layer_us=told_us(question.rig.layer_us),
-        cpu_layer_us=told_us(question.rig.cpu_layer_us),
-        main_class=first.device_class.value,
     )
 
 

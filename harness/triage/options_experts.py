@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from harness.triage.memory import CONTEXT_BYTES, capacity, compute_buffer_bytes, fill
 from harness.triage.option import Family, Option
-from harness.triage.options_alone import host_fill, prompt_on, reads_on
-from harness.triage.placement import Hot, Placement
+from harness.triage.options_alone import host_fill, placement_on, prompt_on, reads_on
+from harness.triage.placement import Hot
 from harness.triage.prefill import Regime
-from harness.triage.rig_devices import device_of, link_gb_s, pair_sync_us, told_us
+from harness.triage.rig_devices import link_gb_s, pair_sync_us
 from harness.triage.terms import read_ms
 
 if TYPE_CHECKING:
@@ -47,16 +47,12 @@ def hot_experts(
         title=f"the hottest {share:.0%} of experts on {card.id}, the others on {slow.id}",
         family=Family.EXPERTS,
         devices=(card.id, slow.id),
-        placement=Placement(
-            devices=tuple(device_of(d, sizes.expert_quantization) for d in (card, slow)),
-            shape=sizes.shape,
-            layer_us=told_us(question.rig.layer_us),
-            cpu_layer_us=told_us(question.rig.cpu_layer_us),
+        placement=replace(
+            placement_on(question, sizes, card, slow),
             reads=reads_on(card.id, sizes, experts=0),
             splits=2 * len(sizes.expert_layers) + 2,
             split_us=pair_sync_us(question, card, slow),
             hot=hot,
-            main_class=card.device_class.value,
         ),
         fills=_fills(question, sizes, card, slow, share),
         prompt=_uploading(question, sizes, card, share),
@@ -84,11 +80,8 @@ def streamed(
         title=f"experts streamed to {card.id}, {share:.0%} of them kept",
         family=Family.STREAMED,
         devices=(card.id, slow.id),
-        placement=Placement(
-            devices=(device_of(card, sizes.expert_quantization),),
-            shape=sizes.shape,
-            layer_us=told_us(question.rig.layer_us),
-            cpu_layer_us=told_us(question.rig.cpu_layer_us),
+        placement=replace(
+            placement_on(question, sizes, card),
             reads=reads_on(card.id, sizes, experts=0),
             link_gb_s=link[0],
             hot=Hot(
@@ -97,7 +90,6 @@ def streamed(
                 experts_gb=sizes.experts_gb,
                 quantization=sizes.expert_quantization,
             ),
-            main_class=card.device_class.value,
         ),
         fills=_fills(question, sizes, card, slow, share),
         prompt=_uploading(question, sizes, card, share),

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 from harness.triage import engine_words
 from harness.triage.memory import capacity
 from harness.triage.option import Family, Option
-from harness.triage.options_alone import host_fill, prompt_on, reads_on
+from harness.triage.options_alone import host_fill, placement_on, prompt_on, reads_on
 from harness.triage.options_room import layer_fill, room
-from harness.triage.placement import Placement
 from harness.triage.prefill import Regime
-from harness.triage.rig_devices import device_of, link_gb_s, peer_access, told_us
+from harness.triage.rig_devices import link_gb_s, peer_access
 from harness.triage.terms import wire_us
 
 if TYPE_CHECKING:
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from harness.triage.memory import Fill
     from harness.triage.model_bytes import ModelBytes
+    from harness.triage.placement import Placement
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts
 
@@ -118,11 +118,8 @@ def _placement(
 ) -> Placement:
     """An all-reduce sends the hidden state of one token, `MEETINGS` times a layer."""
     meetings = MEETINGS * sizes.layers
-    return Placement(
-        devices=tuple(device_of(device, sizes.trunk_quantization) for device in devices),
-        shape=sizes.shape,
-        layer_us=told_us(question.rig.layer_us),
-        cpu_layer_us=told_us(question.rig.cpu_layer_us),
+    return replace(
+        placement_on(question, sizes, *devices, of_trunk=True),
         reads=tuple(
             part
             for device, share in zip(devices, shares, strict=True)
@@ -133,7 +130,6 @@ def _placement(
         peer=peer_access(question, *devices),
         link_bytes=float(meetings * sizes.hidden_bytes),
         link_gb_s=_interconnect_gb_s(question, *devices),
-        main_class=devices[0].device_class.value,
     )
 
 

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.triage import engine_words
 from harness.triage.memory import fill, in_system_memory
 from harness.triage.option import Family, Option
-from harness.triage.options_alone import host_fill, reads_on
+from harness.triage.options_alone import host_fill, placement_on, reads_on
 from harness.triage.options_prompt import with_prompt
 from harness.triage.options_room import buffers, layer_fill, layers_that_fit, room
-from harness.triage.placement import Placement
 from harness.triage.rig_devices import (
-    device_of,
     is_cpu,
     link_gb_s,
     nominal,
     pair_sync_us,
     peer_access,
-    told_us,
 )
 from harness.triage.terms import read_ms
 
 if TYPE_CHECKING:
     from harness.triage.memory import Fill
     from harness.triage.model_bytes import ModelBytes
-    from harness.triage.placement import Read
+    from harness.triage.placement import Placement, Read
     from harness.triage.question import Question
     from harness.triage.rigfile import DeviceFacts
 
@@ -174,18 +172,14 @@ def _sequence(
     counted = splits if question.splits is None or hops == 2 else question.splits.count
     link = link_gb_s(question, *(d for d in devices if not in_system_memory(d)))
     staged = counted if two_cards and not peer_access(question, first, second) else 0
-    return Placement(
-        devices=tuple(device_of(device, sizes.expert_quantization) for device in devices),
-        shape=sizes.shape,
-        layer_us=told_us(question.rig.layer_us),
-        cpu_layer_us=told_us(question.rig.cpu_layer_us),
+    return replace(
+        placement_on(question, sizes, first, second),
         reads=reads,
         splits=counted,
         split_us=pair_sync_us(question, first, second),
         staged_splits=staged,
         link_bytes=float(sizes.hidden_bytes * (counted if hops is None else hops)),
         link_gb_s=None if link is None else link[0],
-        main_class=first.device_class.value,
     )
 
 
