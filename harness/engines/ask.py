@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 ANSWER_BYTES = 1 << 20
+"""What a help text or a list of devices may have at most."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,12 @@ class Answer:
 
 
 def ask(argv: Sequence[str], *, limit_s: float) -> Answer:
-    """Run a binary for its answer, within limits, and leave nothing of it running."""
+    """Run a binary for its answer, within limits, and leave nothing of it running.
+
+    Args:
+        argv: the binary and its arguments; no shell is involved.
+        limit_s: seconds after which it is ended, and :data:`ANSWER_BYTES` of output likewise.
+    """
     with tempfile.TemporaryDirectory(prefix="hetero-test-") as folder:
         stdout, stderr = Path(folder, "stdout"), Path(folder, "stderr")
         limits = Limits(run_s=limit_s, idle_s=limit_s, output_bytes=ANSWER_BYTES, grace_s=1.0)

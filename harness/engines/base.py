@@ -207,7 +207,14 @@ class Engine(Protocol):
     def command(
         self, binaries: Binaries, flags: Sequence[str], probe: Probe, *, probe_file: Path
     ) -> tuple[str, ...]:
-        """The argument vector of one run."""
+        """The argument vector of one run.
+
+        Args:
+            binaries: as found.
+            flags: the user's model flags and the variant's, combined.
+            probe: the prompt as ids, and how many new tokens are wanted.
+            probe_file: a file that holds the ids, for engines that read them from one.
+        """
 
     def dialogue(self, command: Sequence[str], probe: Probe, folder: Path) -> Dialogue | None:
         """What to say to a running engine; None for one that runs by itself."""

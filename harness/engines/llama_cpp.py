@@ -59,12 +59,12 @@ class LlamaCpp:
         kinds: Mapping[str, str],
         fast: str | None,
     ) -> Survey:
-        """Ask the binary for devices and flags.
+        """Ask the binary for devices and flags; the arguments are those of :class:`Engine`.
 
         Raises:
             EngineNotFoundError: it cannot be run.
             NothingToCompareError: it cannot list its devices, or a package is missing.
-            UsageError: the user names a device that is not there.
+            UsageError: the user names a device that is not there, or a number of devices.
         """
         require_client()
         return llama_survey.survey(binaries, flags, devices=devices, kinds=kinds, fast=fast)
@@ -121,7 +121,7 @@ class LlamaCpp:
         *,
         probe_file: Path,  # noqa: ARG002
     ) -> tuple[str, ...]:
-        """The argument vector of one run; the kernel chooses the port."""
+        """The argument vector of one run; the kernel chooses the port (``--port 0``)."""
         own = ("--host", HOST, "--port", "0", *self.verbosity)
         return (str(binaries.engine), *flags, *own)
 

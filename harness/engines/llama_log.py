@@ -36,6 +36,8 @@ class ListedDevice:
     Attributes:
         id: such as ``CUDA0``.
         name: the card's model, or an RPC device's ``host:port``.
+        memory_mib: all of its memory, MiB.
+        free_mib: what nobody used when it was listed, MiB.
     """
 
     id: str
@@ -46,7 +48,14 @@ class ListedDevice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Memory and graph of one inference context; sizes in MiB by buffer type."""
+    """Memory and graph of one inference context.
+
+    Attributes:
+        kv_mib: KV cache or recurrent state, MiB by buffer type; several caches are summed.
+        compute_mib: compute buffers, MiB by buffer type.
+        kv_layers: device by layer of its cache.
+        splits: graph splits of a batch of one; None: not told.
+    """
 
     kv_mib: Mapping[str, float]
     compute_mib: Mapping[str, float]
@@ -61,6 +70,8 @@ class Moved:
     Attributes:
         tensor: the first of them.
         others: how many more.
+        preferred: the buffer type that would have been faster, such as ``CPU_REPACK``.
+        used: the one that they went to.
     """
 
     tensor: str
@@ -76,9 +87,13 @@ class LoadedModel:
     Attributes:
         path: as printed.
         draft: whether it was announced as a draft model.
-        weights_mib: by buffer type.
+        vocabulary: number of tokens.
+        experts: number of routed experts a layer; 0 for a dense model.
+        weights_mib: MiB by buffer type.
         layers: device by layer, the output layer being the last one.
         overrides: buffer type by tensor, for tensors that were moved away from their layer.
+        moved: tensors that the preferred buffer type of their device could not hold.
+        using: address by device that it uses; empty where none is told.
         contexts: the first is the model's own, later ones draft with its own heads.
         lines: all that tells of its placement, verbatim without clocks.
     """
@@ -98,7 +113,13 @@ class LoadedModel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """One final timing; None where the log does not tell it or tells ``0.00`` or ``inf``."""
+    """One final timing; None where the log does not tell it or tells ``0.00`` or ``inf``.
+
+    Attributes:
+        tokens: how many were read or written.
+        ms: milliseconds for all of them.
+        tok_s: tokens a second.
+    """
 
     tokens: int | None = None
     ms: float | None = None
@@ -121,7 +142,15 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drafts:
-    """Draft statistics; None where the log does not tell."""
+    """Draft statistics of one request; None where the log does not tell.
+
+    Attributes:
+        accepted: drafted tokens that the target took.
+        offered: drafted tokens, taken or not.
+        mean_length: tokens committed a round, the target's own among them.
+        rounds: times that drafts were made.
+        draft_ms: milliseconds of drafting in all rounds.
+    """
 
     accepted: int | None = None
     offered: int | None = None

@@ -21,7 +21,15 @@ is measured at a split from those that neither side chose, of which five are too
 
 
 def request(ids: Sequence[int], max_new: int) -> dict[str, Any]:
-    """The body of the request: greedy, nothing cached, ids in and out."""
+    """The body of ``POST /completion``: greedy, nothing cached, ids in and out.
+
+    The fields are those of llama.cpp's ``tools/server/README.md``; a server that does not know
+    ``return_tokens`` answers with text alone, which is a state of its own.
+
+    Args:
+        ids: the prompt.
+        max_new: tokens wanted, whatever the model takes for an end.
+    """
     return {
         "prompt": list(ids),
         "n_predict": max_new,

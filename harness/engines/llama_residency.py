@@ -65,7 +65,14 @@ class Map:
 
 
 def residency(log: LlamaLog, devices: Sequence[Device]) -> Residency:
-    """The residency of the model under test."""
+    """The residency of the model under test; unknown where the log does not tell it.
+
+    From the debug lines, which name every tensor's place, else from the sizes of buffers.
+
+    Args:
+        log: what one run's log says.
+        devices: of the rig, whose kinds count.
+    """
     model = log.main
     if model is None:
         return Residency(unknown="no line tells that a model was loaded")
@@ -144,7 +151,7 @@ def _part(name: str, layers: set[int]) -> str:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Whole numbers as ranges: ``0-3, 7`` without blanks."""
+    """Whole numbers as ranges joined by ``+``: 0, 1, 2, 3 and 7 are ``0-3+7``."""
     out: list[list[int]] = []
     for number in sorted(numbers):
         if out and number == out[-1][1] + 1:
@@ -192,7 +199,11 @@ def _computing(places: Map) -> tuple[tuple[str, str], ...]:
 
 
 def sightings(log: LlamaLog, devices: Sequence[Device]) -> tuple[Sighting, ...]:
-    """Where the log shows each part of the placement: devices joined by ``+`` in layer order."""
+    """Where the log shows each part of the placement: devices joined by ``+`` in layer order.
+
+    Parts are ``main``, ``experts`` (of a dense model ``feed-forward``), ``attention``, ``kv`` and
+    ``draft``, as the matrices name them; none where no model was loaded.
+    """
     model = log.main
     if model is None:
         return ()

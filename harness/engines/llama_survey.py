@@ -38,7 +38,7 @@ def survey(
     Raises:
         EngineNotFoundError: the binary cannot be run.
         NothingToCompareError: it cannot list its devices; an RPC server may be down.
-        UsageError: the user names a device that is not there.
+        UsageError: the user names a device that is not there, or a number of devices.
     """
     if devices is not None:
         raise UsageError(

@@ -15,14 +15,22 @@ if TYPE_CHECKING:
 
 
 def from_ratio(window: int, accepted_share: float) -> float:
-    """Tokens a round when all `window` drafts are offered: 1 + K × accepted/drafted, exactly."""
+    """Tokens a round when all `window` drafts are offered: 1 + K × accepted/drafted, exactly.
+
+    Raises:
+        ValueError: the window is below one, or the share is not between 0 and 1.
+    """
     _window(window)
     _share(accepted_share)
     return 1 + window * accepted_share
 
 
 def from_positions(accepted_at: Sequence[float]) -> float:
-    """Tokens a round from the share of rounds that accepted each position: 1 + Σ."""
+    """Tokens a round from the share of rounds that accepted each position: 1 + Σ.
+
+    Raises:
+        ValueError: a share is not between 0 and 1.
+    """
     for share in accepted_at:
         _share(share)
     return 1 + sum(accepted_at)
@@ -33,6 +41,9 @@ def from_counters(predicted: int, accepted: int) -> float:
 
     Every round commits one token of the target's own, so the difference counts the rounds.
     Right also where drafts are gated and fewer than the window are offered.
+
+    Raises:
+        ValueError: as many were accepted as predicted, or more, or fewer than none.
     """
     if not 0 <= accepted < predicted:
         raise ValueError(f"{accepted} accepted of {predicted} predicted cannot be")
@@ -43,6 +54,9 @@ def from_p(window: int, p: float) -> float:
     """Tokens a round with a constant conditional acceptance: (1 − p^(K+1)) / (1 − p).
 
     Leviathan et al. 2023, https://arxiv.org/abs/2211.17192, equation 1.
+
+    Raises:
+        ValueError: the window is below one, or p is not between 0 and 1.
     """
     _window(window)
     _share(p)
@@ -50,7 +64,11 @@ def from_p(window: int, p: float) -> float:
 
 
 def conditional(accepted_at: Sequence[float]) -> tuple[float, ...]:
-    """Each position's acceptance given that the one before was accepted."""
+    """Each position's acceptance given that the one before was accepted; 0 behind one of 0.
+
+    Args:
+        accepted_at: share of rounds that accepted position 1, 2, …
+    """
     before = (1.0, *accepted_at[:-1])
     return tuple(a / b if b else 0.0 for a, b in zip(accepted_at, before, strict=True))
 
@@ -96,7 +114,11 @@ class Acceptance:
 
     @property
     def tokens(self) -> float:
-        """Tokens committed a round."""
+        """Tokens committed a round, the target's own among them.
+
+        Raises:
+            ValueError: what is given cannot be.
+        """
         if self.tokens_per_round is not None:
             return self.tokens_per_round
         if self.accepted_at:

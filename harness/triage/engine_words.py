@@ -78,7 +78,15 @@ def alone(device: str, *, cpu: bool) -> tuple[Words, ...]:
 def by_role(
     fast: str, slow: str, layers: Sequence[int], *, slow_is_cpu: bool, all_layers: bool
 ) -> tuple[Words, ...]:
-    """Attention, KV and shared on the fast device, routed experts of `layers` on the slow one."""
+    """Attention, KV and shared on the fast device, routed experts of `layers` on the slow one.
+
+    Args:
+        fast: id of a card, such as ``CUDA0``.
+        slow: id of the other device.
+        layers: numbers of layers.
+        slow_is_cpu: the slow one is the host, which needs no ``-dev``.
+        all_layers: these are all layers that have experts, so no number need be named.
+    """
     rule = experts_rule(layers, slow, all_layers=all_layers)
     if slow_is_cpu:
         return both(
@@ -92,7 +100,14 @@ def by_role(
 def some_experts(
     big: str, card: str, layers: Sequence[int], *, big_is_cpu: bool
 ) -> tuple[Words, ...]:
-    """Everything on the big device but the routed experts of these layers."""
+    """Everything on the big device but the routed experts of these layers.
+
+    Args:
+        big: id of the device that has all else.
+        card: id of the one that has these experts.
+        layers: numbers of layers.
+        big_is_cpu: the big one is the host: no layer is offloaded, only these experts.
+    """
     rule = experts_rule(layers, card)
     if big_is_cpu:
         return both(f"-dev {card} -ngl 0 {rule}", ik_flags=f"-ngl 0 {rule}")

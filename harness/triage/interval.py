@@ -33,6 +33,9 @@ class Interval:
 
         The lower end lies as far below as a ratio: low = value² / high. So it never reaches
         zero, and both ends move outward when either argument grows.
+
+        Raises:
+            ValueError: the value or the width is negative, or no finite number.
         """
         if value < 0 or half_width < 0:
             raise ValueError("a positive quantity has no negative value or width")
@@ -46,7 +49,11 @@ class Interval:
         return self.high - self.low
 
     def times(self, factor: float) -> Interval:
-        """In another unit: every number times a positive factor."""
+        """In another unit: every number times a positive factor.
+
+        Raises:
+            ValueError: the factor is zero or negative.
+        """
         if factor <= 0:
             raise ValueError("a unit is a positive factor")
         return Interval(low=self.low * factor, value=self.value * factor, high=self.high * factor)

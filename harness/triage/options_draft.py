@@ -85,6 +85,14 @@ def external(
     """The base placement with a drafter on another device, and what it has to accept.
 
     A round costs K drafts, one after another; only token ids cross the link.
+
+    Args:
+        question: about the target.
+        asked: about the drafter: window, acceptance, measured speed.
+        base: the target's placement, without drafting.
+        device: where the drafter runs.
+        drafter: its sizes.
+        beliefs: what is known of the unknowns; it learns nothing here.
     """
     assert asked.model is not None
     drafting = _external_drafting(question, asked, base, device, drafter, beliefs)
@@ -163,7 +171,14 @@ def _external_notes(question: Question, asked: DraftQuestion, even: BreakEven) -
 def break_even(
     question: Question, placement: Placement, drafting: Drafting, beliefs: Beliefs
 ) -> BreakEven:
-    """Acceptance at which a round is as fast as its rivals, at the middle of all unknowns."""
+    """Acceptance at which a round is as fast as its rivals, at the middle of all unknowns.
+
+    Args:
+        question: whose model may have a draft head of its own, the stronger rival.
+        placement: the target's, with its drafting.
+        drafting: with the cost of a draft in steps of the target.
+        beliefs: what is known of the unknowns; it learns nothing here.
+    """
     beliefs.predict(
         lambda read: verify_cost(placement, drafting, step_terms(placement, read), read)
     )

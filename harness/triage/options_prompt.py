@@ -71,7 +71,17 @@ def with_prompt(
     *,
     fast_share: float,
 ) -> Option:
-    """The option with its prompt: uploaded only from host memory."""
+    """The option with its prompt: uploaded only from host memory.
+
+    Args:
+        question: batch and runtime.
+        sizes: the model's.
+        option: of two devices, without its prompt.
+        card: the one that computes attention, and is uploaded to.
+        other: the one that has the rest.
+        elsewhere_bytes: weights on the other.
+        fast_share: the card's share of the arithmetic where each computes its own.
+    """
     shared = prompt_on(question, sizes, ((card, fast_share), (other, 1 - fast_share)))
     if not in_system_memory(other):
         return replace(option, prompt=shared, regime=Regime.IN_PLACE)

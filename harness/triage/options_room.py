@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
 
 def room(question: Question, sizes: ModelBytes, device: DeviceFacts, *, trunk: bool) -> float:
-    """Bytes that are left on a device for more, with the trunk and all KV there or not."""
+    """Bytes that are left on a device for more; below zero where it holds too much already.
+
+    Args:
+        question: batch and rig.
+        sizes: the model's.
+        device: on which.
+        trunk: whether attention, shared weights, draft head and all KV are there.
+    """
     free = capacity(device, question.rig) or 0.0
     free -= sum(buffers(question, device).values())
     if trunk:
@@ -29,7 +36,7 @@ def room(question: Question, sizes: ModelBytes, device: DeviceFacts, *, trunk: b
 
 
 def layers_that_fit(sizes: ModelBytes, room: float) -> int:
-    """How many layers' experts fit, taken from the last layer backward."""
+    """How many layers' experts fit into so many bytes, taken from the last layer backward."""
     held = 0
     for size in reversed(sizes.expert_layer_bytes):
         room -= size

@@ -45,6 +45,15 @@ def uploaded_ms(prompt_tokens: int, ubatch: int, upload_ms: float, ms_per_token:
     ⌈tokens / ubatch⌉ × upload + tokens × ms a token. A measured case: 17.5 s and 1.75 ms a
     token say 53.0 tok/s at 1024 tokens where 52.75 were measured
     (https://github.com/ikawrakow/ik_llama.cpp/pull/520).
+
+    Args:
+        prompt_tokens: length of the prompt.
+        ubatch: tokens a batch (``-ub``).
+        upload_ms: what crosses the link for one batch, ms.
+        ms_per_token: arithmetic of one token, ms.
+
+    Raises:
+        ValueError: an upload takes less than no time, or a batch has no token.
     """
     if upload_ms < 0 or ubatch < 1:
         raise ValueError(f"an upload of {upload_ms} ms and a batch of {ubatch} cannot be")
@@ -55,6 +64,9 @@ def in_place_ms(prompt_tokens: int, parts: Sequence[tuple[float, float]]) -> flo
     """Milliseconds where pools compute their shares of the weights one after the other.
 
     tokens × Σ share × ms a token, over (share, ms a token of the pool doing all of it).
+
+    Raises:
+        ValueError: a share is not between 0 and 1.
     """
     for share, _ in parts:
         if not 0 <= share <= 1:

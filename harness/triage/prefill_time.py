@@ -54,7 +54,11 @@ def prompt_log_ms(prompt: Prompt, read: Reader) -> float:
 
 
 def compute_ms(prompt: Prompt, read: Reader) -> float:
-    """Arithmetic, ms a token of the prompt."""
+    """Arithmetic, ms a token of the prompt.
+
+    Billions of active parameters × ms a billion takes on the device; devices that split every
+    layer wait for the slowest, those that have layers or experts of their own take turns.
+    """
     parts = [
         (
             part.share,
@@ -73,7 +77,7 @@ def compute_ms(prompt: Prompt, read: Reader) -> float:
 
 
 def upload_ms(prompt: Prompt, read: Reader) -> float:
-    """What crosses the link for a batch, ms; 0.0: nothing does."""
+    """What crosses the link for a batch, ms: GB / (share reached × GB/s) × 1e3; 0.0: nothing."""
     if not prompt.upload_gb or not prompt.link_gb_s:
         return 0.0
     share = read("told:link") if prompt.link_measured else read("link", at="rig")

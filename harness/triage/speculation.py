@@ -23,6 +23,14 @@ def unique_experts(experts: int, used: int, rows: int) -> float:
 
     An upper bound: it takes routing as independent, and real routing is heavy-tailed
     (MoE-Spec, https://arxiv.org/abs/2602.16052).
+
+    Args:
+        experts: E, routed experts of the layer.
+        used: k, those that one token is routed to.
+        rows: T, tokens.
+
+    Raises:
+        ValueError: more are used than there are, or none, or there are fewer than no rows.
     """
     if not 0 < used <= experts or rows < 0:
         raise ValueError(f"{used} of {experts} experts for {rows} rows cannot be")
@@ -30,7 +38,11 @@ def unique_experts(experts: int, used: int, rows: int) -> float:
 
 
 def expert_growth(experts: int, used: int, rows: int) -> float:
-    """How many times the expert bytes of one row `rows` rows read: U(T) / k."""
+    """How many times the expert bytes of one row `rows` rows read: U(T) / k.
+
+    Raises:
+        ValueError: as `unique_experts`.
+    """
     return unique_experts(experts, used, rows) / used
 
 
@@ -55,7 +67,11 @@ class Verify:
     """V by rows, V(1) = 1."""
 
     def cost(self, rows: int) -> float:
-        """V(T): time of a step of `rows` rows in steps of one row."""
+        """V(T): time of a step of `rows` rows in steps of one row.
+
+        Raises:
+            ValueError: there is no row, or what was measured says nothing of so many.
+        """
         if rows < 1:
             raise ValueError(f"a step of {rows} rows cannot be")
         if self.measured:
@@ -104,6 +120,9 @@ def break_even_p(window: int, cost: float, *, incumbent_speedup: float = 1.0) ->
 
     An incumbent that drafts with its own head is beaten only at a higher p than one that
     does not draft at all. None: even p = 1 does not suffice.
+
+    Raises:
+        ValueError: the window is below one.
     """
     wanted = cost * incumbent_speedup
     if wanted > from_p(window, 1.0):

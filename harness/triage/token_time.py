@@ -269,7 +269,17 @@ def _draft_cost(drafting: Drafting, read: Reader) -> float:
 def verify_cost(
     placement: Placement, drafting: Drafting, step: tuple[Term, ...], read: Reader
 ) -> float:
-    """V(K + 1) of a placement: measured where it was, else by class of device and model."""
+    """V(K + 1) of a placement: measured where it was, else by class of device and model.
+
+    Args:
+        placement: what is read where.
+        drafting: its window, and what was measured of its verification.
+        step: terms of a step of the target alone, ms; see `step_terms`.
+        read: the unknowns; `priors` tells their names and units.
+
+    Returns:
+        Time of a step of K + 1 rows in steps of one row.
+    """
     rows = drafting.rows or drafting.window + 1
     if drafting.verify:
         measured = Verify(beta=0.0, measured=drafting.verify).cost(rows)
