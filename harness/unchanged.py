@@ -38,8 +38,10 @@ class SameEngine:
             seen = (stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)
             if seen == self._seen:
                 return
-            # The time of the last change to the file or its inode: nobody can set it back.
-            if stat.st_ctime >= self._hashed_at and file_sha256(self._path) != self._sha256:
+            # The time of the last change to the file or its inode: nobody can set it back. But a
+            # clock may be, so that it only tells of what happened before the first look.
+            touched = self._seen is not None or stat.st_ctime >= self._hashed_at
+            if touched and file_sha256(self._path) != self._sha256:
                 raise HeteroTestError(
                     f"{self._path}: the engine was replaced while the matrix ran",
                     hint="runs of two engines cannot be compared: go on with the old one and "
