@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harness.stored import to_data
+from harness.codec import to_data
 from harness.verdict import Result
 
 if TYPE_CHECKING:

@@ -329,7 +329,7 @@ def _warnings(manifest: Manifest, matrix: Matrix) -> tuple[str, ...]:
 
 
 def _secrets(args: argparse.Namespace, manifest: Manifest) -> tuple[tuple[str, str], ...]:
-    from harness.publish import host_secrets
+    from harness.builders import host_secrets
 
     return host_secrets(
         argv=manifest.argv,

@@ -20,7 +20,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from harness.shapes import PATTERNS, SECRET_WORD, addresses, by_shape
+from harness.secret_shapes import PATTERNS, SECRET_WORD, addresses, by_shape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -28,9 +28,9 @@ def run(args: argparse.Namespace) -> int:
     """Print one format; the exit code is the conclusion's."""
     from dataclasses import replace
 
+    from harness.builders import FORMATS, build
     from harness.exits import conclusion_code
     from harness.judge import judge
-    from harness.publish import FORMATS, build
     from harness.store import Store
 
     record = Store(args.rundir).load()

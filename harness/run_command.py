@@ -107,7 +107,7 @@ def report_renderer(manifest: Manifest, out: Path) -> Callable[[Record, Judgment
     """The function that renders ``report.md``; loads its libraries at the first call."""
 
     def render(record: Record, judgment: Judgment) -> str:
-        from harness.publish import build
+        from harness.builders import build
 
         return build("markdown", record, judgment, out=out, redact=manifest.redact)
 
@@ -120,9 +120,9 @@ def tell(args: argparse.Namespace, record: Record, judgment: Judgment) -> int:
     Raises:
         StoreError: the JUnit file cannot be written; everything else was told before.
     """
+    from harness.builders import build
     from harness.ci import annotation, write_summary
     from harness.exits import exit_code
-    from harness.publish import build
     from harness.summary import verdict_lines
 
     out = args.out

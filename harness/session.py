@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from harness.bystanders import Bystanders
+from harness.codec import dumps
 from harness.effect import effects, worst
 from harness.engines.base import Asked, Binaries, Engine, Survey
 from harness.errors import HeteroTestError
@@ -22,7 +23,6 @@ from harness.outcome import Limits, Request, StopReason
 from harness.record import Ending, Record
 from harness.state import state_of
 from harness.store import Store, add
-from harness.stored import dumps
 from harness.unchanged import SameEngine
 from harness.verdict import Judgment
 

@@ -24,11 +24,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from harness.codec import dumps, from_file, load, to_text
 from harness.document import document
 from harness.errors import StoreError, UsageError
 from harness.model import Purpose, Run
 from harness.record import MANIFEST_SCHEMA, Ending, Manifest, Record
-from harness.stored import dumps, from_file, load, to_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

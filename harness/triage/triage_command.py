@@ -210,7 +210,7 @@ def _build(name: str, document: Mapping[str, Any]) -> str:
 
 
 def _redactor(args: argparse.Namespace) -> Redactor:
-    from harness.publish import host_secrets
+    from harness.builders import host_secrets
     from harness.redact import Redactor
 
     if args.no_redact:

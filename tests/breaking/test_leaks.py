@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.publish import host_secrets
+from harness.builders import host_secrets
 from harness.redact import Redactor, secrets_of
 
 

@@ -10,11 +10,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from harness.codec import to_text
 from harness.followups import launches, next_cell
 from harness.model import Purpose, Run, RunState
 from harness.record import Manifest, Record
 from harness.store import add, list_of
-from harness.stored import to_text
 from tests.judge.rig import World, asked, engine, play
 from tests.judge.strategies import PLANS, SOUND, WORLDS
 

@@ -76,6 +76,16 @@ def test_what_is_no_number_is_unknown(tmp_path: Path, text: str) -> None:
     assert timings.ttft_ms == 6120.5
 
 
+def test_less_than_no_time_is_unknown(tmp_path: Path) -> None:
+    """A clock that was set back gives a negative time or rate, which is no measurement."""
+    stdout = STDOUT
+    for shown in ("7.23 tok/s", "17.73 tok/s", "6120.5 ms", "4.420 ms"):
+        stdout = stdout.replace(f" {shown}", f" -{shown}")
+
+    assert read(tmp_path, stdout).timings == Timings()
+    assert read(tmp_path, STDOUT.replace("7.23 tok/s", "0.00 tok/s")).timings.decode_tok_s == 0
+
+
 @pytest.mark.parametrize(
     ("text", "value"), [("7,23", 7.23), ("0,058", 0.058), ("1,234", None), ("1,234.5", None)]
 )

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.codec import from_file, to_text
 from harness.errors import StoreError
 from harness.model import Purpose, Run, RunState, Speculation, Timings, TokenChance
-from harness.stored import from_file, to_text
 
 numbers = (
     st.none() | st.integers(-(2**40), 2**40) | st.floats(allow_nan=False, allow_infinity=False)
