@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from harness.groups import WRONG_OUTPUT, Bond, comparable, shared_id
-from harness.streams import parting
+from harness.streams import alike, parting
 from harness.verdict import Kind, Result
 
 if TYPE_CHECKING:
@@ -105,7 +105,5 @@ def _unclaimed(lineup: Lineup, run: Run) -> Verdict:
         return lineup.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, why, repeat=run.repeat)
     assert baseline is not None
     verdict = lineup.against(Kind.EXACT, run, baseline, Result.NOT_CLAIMED, "")
-    seen = f"equal over {len(run.stream or ())} tokens"
-    if verdict.difference is not None:
-        seen = parting(verdict.difference)
+    seen = alike(run) if verdict.difference is None else parting(verdict.difference)
     return replace(verdict, reason=f"not claimed to be equal: {seen}")

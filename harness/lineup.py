@@ -20,7 +20,7 @@ from harness.groups import (
 from harness.model import Purpose, RunState
 from harness.recheck import settle
 from harness.record import Ending
-from harness.streams import first_difference, parting
+from harness.streams import alike, first_difference, parting
 from harness.verdict import Result, Verdict
 
 if TYPE_CHECKING:
@@ -162,8 +162,7 @@ class Lineup:
         verdict = self.against(kind, run, reference, Result.FAIL, f"{run.state}: {run.reason}")
         if not wrong:
             if verdict.difference is None:
-                reason = f"equal over {len(run.stream or ())} tokens"
-                return replace(verdict, result=Result.PASS, reason=reason)
+                return replace(verdict, result=Result.PASS, reason=alike(run))
             verdict = replace(verdict, reason=parting(verdict.difference))
         return settle(self.record, verdict, run, reference)
 

@@ -36,6 +36,16 @@ def first_difference(this: tuple[int, ...], reference: tuple[int, ...]) -> Diffe
     )
 
 
+def alike(run: Run) -> str:
+    """That a stream is another's equal, in words, and over which length that was seen."""
+    return f"equal over {tokens_told(len(run.stream or ()))}"
+
+
+def tokens_told(count: int) -> str:
+    """A number of tokens, in words."""
+    return "1 token" if count == 1 else f"{count} tokens"
+
+
 def parting(difference: Difference) -> str:
     """Where two streams part, in words."""
     if difference.prefix is None:

@@ -175,11 +175,17 @@ def _speculation(log: Log) -> Speculation | None:
 def _timings(log: Log) -> Timings:
     decode, prefill, drafting = log.last("decode"), log.last("prefill"), log.last("drafting")
     return Timings(
-        decode_tok_s=None if decode is None else number(decode.groups[0]),
-        prefill_tok_s=None if prefill is None else number(prefill.groups[0]),
-        ttft_ms=None if prefill is None else number(prefill.groups[1]),
-        draft_ms_per_round=None if drafting is None else number(drafting.groups[0]),
+        decode_tok_s=_measured(decode, 0),
+        prefill_tok_s=_measured(prefill, 0),
+        ttft_ms=_measured(prefill, 1),
+        draft_ms_per_round=_measured(drafting, 0),
     )
+
+
+def _measured(entry: Entry | None, group: int) -> float | None:
+    """A time or a rate; one below nothing comes of a clock that was set back."""
+    value = None if entry is None else number(entry.groups[group])
+    return None if value is None or value < 0 else value
 
 
 def _warnings(

@@ -9,6 +9,7 @@ import pytest
 from harness.judge import judge
 from harness.model import Effect, EffectPart, RunState
 from harness.record import Ending, Record, Rig
+from harness.verdict import Kind
 from tests.judge.factories import changed, judged, planned, record, two_cards, two_prompts
 
 CHAINED = (("chain_batch", "no trace"),)
@@ -260,6 +261,17 @@ def test_streams_that_were_not_compared_do_not_count_for_the_length() -> None:
     made = record("0: A<30 A<30", "1: A<30 A<30", "2: C~RTX C~RTX", on_device=())
 
     assert told(made)[1].startswith("2 comparisons at equal residency over 30 tokens of 1 prompt")
+
+
+def test_one_token_is_told_as_one() -> None:
+    """A stream may end at once; how little was compared is said in words that fit."""
+    made = record("0: A<1 A<1", "1: A<1 A<1", "2: A<1~RTX A<1~RTX", on_device=())
+
+    assert told(made)[1].startswith("2 comparisons at equal residency over 1 token of 1 prompt")
+    reasons = [v.reason for v in judge(made).verdicts if v.kind is Kind.EXACT]
+    assert (
+        reasons == ["equal over 1 token"] * 2 + ["not claimed to be equal: equal over 1 token"] * 2
+    )
 
 
 def test_a_baseline_longer_than_what_was_compared_does_not_count() -> None:
