@@ -59,7 +59,7 @@ def _summary(
     return VariantSummary(
         id=name,
         effect=effect,
-        text=_text(record, entry, mine, own=own, tied=bool(passed) and not own),
+        text=_text(record, entry, mine, own=own, tied=bool(passed)),
         exact=exact,
         own_residency=exact and own,
         baseline_residency=exact and all(_reaches_baseline(record, v, found) for v in passed),

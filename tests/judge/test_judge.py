@@ -324,6 +324,19 @@ def test_strict_wants_something_proven_to_have_moved() -> None:
     assert judge(changed(silent, "1", effect_parts=(part,))).conclusion is PASS
 
 
+def test_strict_takes_no_proof_from_a_run_that_is_not_usable() -> None:
+    """What a run printed before it crashed is not shown to have happened."""
+    two = planned("2", planned=False, why_not="needs 1 device, 2 found", few_devices=True)
+    entries = (planned("0"), planned("1"), two)
+    made = strict("0: A A", "1: A A", "2: !CRASHED", variants=entries)
+    silent = changed(made, "1", effect=Effect.UNOBSERVABLE)
+    part = EffectPart(part="main", expected="0", seen="0", effect=Effect.PROVEN)
+
+    assert why(changed(silent, "2", effect_parts=(part,))) == (
+        "strict: no placement is proven to have moved"
+    )
+
+
 @pytest.mark.parametrize("effect", [Effect.CONTRADICTED, Effect.NOT_SEEN])
 def test_strict_refuses_an_effect_that_is_not_shown(effect: Effect) -> None:
     """Also where another variant moved."""
