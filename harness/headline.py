@@ -9,7 +9,6 @@ from harness.groups import NEVER_STARTED, baseline_id
 from harness.model import Effect
 from harness.record import Ending
 from harness.standing import variant_of
-from harness.streams import tokens_told
 from harness.verdict import Conclusion, Kind, Result
 
 if TYPE_CHECKING:
@@ -178,7 +177,7 @@ def _compared(record: Record, found: Sequence[Verdict]) -> str:
     keys = {(v.variant, v.probe, v.repeat) for v in passed}
     lengths = sorted({len(run.stream or ()) for run in record.runs if run.key in keys})
     shortest = "" if lengths[0] == lengths[-1] else f"{lengths[0]} to "
-    tokens = shortest + tokens_told(lengths[-1])
+    tokens = f"{shortest}{lengths[-1]} tokens"
     compared = _many(len(passed), "comparison", "comparisons")
     prompts = _many(len(record.manifest.probes), "prompt", "prompts")
     return f"{compared} at equal residency over {tokens} of {prompts} found no difference"

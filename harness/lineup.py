@@ -1,7 +1,8 @@
 """One probe's runs, laid out for comparison, and the comparison itself.
 
 A comparison comes to PASS in one place only, :meth:`Lineup.compare`: two streams, both from OK
-runs, at an equal and known residency, against a reference that is identical to itself.
+runs, at an equal and known residency, against a reference that is identical to itself, over
+more than a handful of tokens.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from harness.groups import (
 from harness.model import Purpose, RunState
 from harness.recheck import settle
 from harness.record import Ending
-from harness.streams import alike, first_difference, parting
+from harness.streams import LEAST_TOKENS, alike, first_difference, parting
 from harness.verdict import Result, Verdict
 
 if TYPE_CHECKING:
@@ -162,7 +163,10 @@ class Lineup:
         verdict = self.against(kind, run, reference, Result.FAIL, f"{run.state}: {run.reason}")
         if not wrong:
             if verdict.difference is None:
-                return replace(verdict, result=Result.PASS, reason=alike(run))
+                enough = len(run.stream or ()) >= LEAST_TOKENS
+                result = Result.PASS if enough else Result.INCONCLUSIVE
+                reason = alike(run) + ("" if enough else ": too few to tell anything")
+                return replace(verdict, result=result, reason=reason)
             verdict = replace(verdict, reason=parting(verdict.difference))
         return settle(self.record, verdict, run, reference)
 

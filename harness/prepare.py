@@ -17,6 +17,7 @@ from harness.json_text import JsonError
 from harness.matrix import Matrix, find
 from harness.options import DEFAULT_SEED, DEFAULT_TOKENS, MANY_REPEATS, is_whole
 from harness.record import EngineFacts, Limits, Manifest, Pinned
+from harness.streams import LEAST_TOKENS
 from harness.version import version
 
 if TYPE_CHECKING:
@@ -321,9 +322,10 @@ def _warnings(manifest: Manifest, matrix: Matrix) -> tuple[str, ...]:
             "it took place"
         )
     if (length := min(probe.max_new for probe in manifest.probes)) < FEW_TOKENS:
+        passes = "nothing passes" if length < LEAST_TOKENS else "most differences show later"
         found.append(
-            f"{length} new tokens are few: most differences show later, and a stream this short "
-            "cannot be told from garbage"
+            f"new tokens are few ({length}): {passes}, and a stream this short cannot be told from "
+            "garbage"
         )
     return tuple(found)
 

@@ -142,7 +142,8 @@ def _failed(outcome: Outcome, reading: Reading, ending: str) -> StateFinding:
     refusal = _sign(reading, Symptom.REFUSED)
     fault = _sign(reading, Symptom.ERROR, Symptom.NOT_A_NUMBER)
     said_so = refusal is not None or (outcome.exit_code == _REFUSED_EXIT and fault is None)
-    if said_so and _signal(outcome) is None:
+    # What printed a stream was not refused: it failed afterwards.
+    if said_so and _signal(outcome) is None and reading.stream is None:
         quote = _last(reading) if refusal is None else refusal.line
         reason = f"the engine refused its flags ({ending})"
         return StateFinding(state=RunState.REFUSED, reason=reason, quote=quote)

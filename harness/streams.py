@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from harness.model import Run
 
+LEAST_TOKENS = 4
+"""Fewer pass nothing: they cannot be told from garbage, and most differences come later."""
 SHOWN = 8
 """How many ids of each continuation are kept for the report."""
 
@@ -38,12 +40,8 @@ def first_difference(this: tuple[int, ...], reference: tuple[int, ...]) -> Diffe
 
 def alike(run: Run) -> str:
     """That a stream is another's equal, in words, and over which length that was seen."""
-    return f"equal over {tokens_told(len(run.stream or ()))}"
-
-
-def tokens_told(count: int) -> str:
-    """A number of tokens, in words."""
-    return "1 token" if count == 1 else f"{count} tokens"
+    count = len(run.stream or ())
+    return "equal over " + ("1 token" if count == 1 else f"{count} tokens")
 
 
 def parting(difference: Difference) -> str:

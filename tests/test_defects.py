@@ -137,6 +137,26 @@ def test_the_length_that_was_tested_is_said(tmp_path: Path, capsys: Capture) -> 
     assert "33 new tokens" in told.report
 
 
+@pytest.mark.parametrize(
+    ("length", "code", "said"),
+    [
+        (1, ExitCode.INCONCLUSIVE, "new tokens are few (1): nothing passes"),
+        (3, ExitCode.INCONCLUSIVE, "new tokens are few (3): nothing passes"),
+        (4, ExitCode.PASS, "new tokens are few (4): most differences show later"),
+        (15, ExitCode.PASS, "new tokens are few (15): most differences show later"),
+        (16, ExitCode.PASS, None),
+    ],
+)
+def test_a_handful_of_tokens_passes_nothing(
+    length: int, code: int, said: str | None, tmp_path: Path, capsys: Capture
+) -> None:
+    """D17: one token everywhere is no evidence, though it was asked for; few bring a warning."""
+    told = play(tmp_path, capsys, args=("--only", "1", "--max-new", str(length)))
+    assert told.code == code
+    assert ("new tokens are few" in told.report) is (said is not None)
+    assert said is None or said in told.report
+
+
 def test_a_flag_that_promises_determinism_is_tested_all_the_same(
     tmp_path: Path, capsys: Capture
 ) -> None:

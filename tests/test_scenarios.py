@@ -337,6 +337,20 @@ SCENARIOS = (
         states={"0": ["TRUNCATED", "TRUNCATED"]},
     ),
     Scenario(
+        "the end of sequence at once, everywhere",
+        (always(ids=[9]),),
+        OPEN,
+        flags=(*MODEL_FLAGS, "--stop-eos", "--eos-ids", "7,9"),
+        results={("exact", "6"): ["INCONCLUSIVE", "INCONCLUSIVE"]},
+        said=("too few to tell",),
+    ),
+    Scenario(
+        "exit code 2 after a whole stream",
+        (when("--auto-roles", exit=2),),
+        OPEN,
+        states={"6": ["CRASHED", "CRASHED"]},
+    ),
+    Scenario(
         "one variant stops early",
         (when("--auto-roles", length=40),),
         FAIL,

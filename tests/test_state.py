@@ -211,15 +211,25 @@ def test_a_refusal_in_words_is_one(code: int) -> None:
 @pytest.mark.parametrize("symptom", [Symptom.ERROR, Symptom.NOT_A_NUMBER])
 def test_exit_code_2_beside_an_error_is_a_crash(symptom: Symptom) -> None:
     """Without words of a refusal the error explains the code."""
-    found = state(outcome(exit_code=2), reading(signs=(sign(symptom),)))
+    found = state(outcome(exit_code=2), reading(stream=None, signs=(sign(symptom),)))
 
     assert found.state is RunState.CRASHED
+
+
+@pytest.mark.parametrize("signs", [(), (sign(Symptom.REFUSED, "cannot"),)])
+def test_what_printed_a_stream_was_not_refused(signs: tuple[Sign, ...]) -> None:
+    """It failed afterwards, so that it may not be left out as if it could not run here."""
+    found = state(outcome(exit_code=2), reading(signs=signs))
+
+    assert found.state is RunState.CRASHED
+    assert found.reason == "the engine crashed: exit code 2, after it had printed 60 ids"
 
 
 @pytest.mark.parametrize("ending", [{"exit_code": None, "signal": "SIGSEGV"}, {"exit_code": 139}])
 def test_a_signal_is_no_refusal(ending: dict[str, Any]) -> None:
     """An engine that refuses ends by itself; the last line is quoted."""
-    found = state(outcome(**ending), reading(signs=(sign(Symptom.REFUSED, "cannot"),)))
+    signs = (sign(Symptom.REFUSED, "cannot"),)
+    found = state(outcome(**ending), reading(stream=None, signs=signs))
 
     assert (found.state, found.quote) == (RunState.CRASHED, "last words")
 

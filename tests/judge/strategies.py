@@ -91,7 +91,9 @@ def _context(
 
 _STATES = st.sampled_from(BAD)
 EDITS: st.SearchStrategy[dict[str, Any]] = st.one_of(
-    st.sampled_from([stream("A"), stream("A9"), (), (7,)]).map(lambda ids: {"stream": ids}),
+    st.sampled_from([stream("A"), stream("A9"), (), (7,), (7, 8, 9)]).map(
+        lambda ids: {"stream": ids}
+    ),
     _STATES.map(lambda state: {"state": state, "reason": f"it was {state}", "stream": None}),
     _STATES.map(lambda state: {"state": state}),
     st.builds(

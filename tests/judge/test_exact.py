@@ -87,6 +87,21 @@ def test_one_stream_a_strict_prefix_of_the_other_is_said_so() -> None:
     assert first(short, "1").result is first(long, "1").result is Result.FAIL
 
 
+@pytest.mark.parametrize(("length", "told"), [(4, Result.PASS), (3, Result.INCONCLUSIVE)])
+def test_a_handful_of_equal_tokens_passes_nothing(length: int, told: Result) -> None:
+    """Streams that end at once are equal on any rig; an anchor of that length ties nothing."""
+    word = f"A<{length}"
+    anchored = judged(f"0: {word} {word}", "1: B@5011 B@5011", f"1f: {word} {word}")
+
+    assert {v.result for v in of(anchored, Kind.ANCHOR, "1f")} == {told}
+    assert first(judged(f"0: {word} {word}", f"1: {word} {word}"), "1").result is told
+
+
+def test_a_difference_is_a_fail_however_early_it_comes() -> None:
+    """Two ids that differ were not equal, however few they are."""
+    assert first(judged("0: A<2 A<2", "1: A1<2 A1<2"), "1").result is Result.FAIL
+
+
 def test_a_variant_in_two_residencies_is_compared_in_each() -> None:
     """Each repeat has the reference of its own group."""
     made = judged("0: A A", "1: B@5011 B@5011", "2: A B@5011")

@@ -30,6 +30,11 @@ def good(run: Run) -> bool:
     return run.state is RunState.OK and bool(run.stream) and run.residency.unknown is None
 
 
+def tells(run: Run) -> bool:
+    """A good run whose stream is long enough to be evidence."""
+    return good(run) and len(run.stream or ()) > 3
+
+
 def place(run: Run) -> Any:
     """What has to be equal for two runs to be comparable."""
     return (run.probe, run.residency.main_kind, run.residency.facts)
@@ -69,7 +74,7 @@ def missing_for_a_pass(record: Record) -> list[str]:
             effects.setdefault(run.variant, set()).add(run.effect)
     still = {Effect.CONTRADICTED, Effect.NOT_SEEN}
     moved = {n for n, seen in effects.items() if n != base and not seen & still and seen != {None}}
-    if not any(run.of in moved and good(run) and has_equal(record, run) for run in record.runs):
+    if not any(run.of in moved and tells(run) and has_equal(record, run) for run in record.runs):
         found.append("no placement that moved was equal to another one's run")
     return found
 
@@ -99,7 +104,7 @@ def untied(record: Record, runs: Sequence[Run]) -> bool:
         ties = list(runs)
     else:
         return False  # another kind of device, where no log shows a move: not claimed
-    pairs = [(tie, one) for tie in ties for one in base if good(tie)]
+    pairs = [(tie, one) for tie in ties for one in base if tells(tie)]
     return not any(place(tie) == place(one) and tie.stream == one.stream for tie, one in pairs)
 
 
