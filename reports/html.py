@@ -9,6 +9,7 @@ from harness.plain import visible
 
 from .budget import Cuts, Detail
 from .chart import MISSING, decode_chart
+from .environment import environment
 from .page import parts
 from .view import View
 
@@ -82,15 +83,4 @@ def capitalized(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("harness.reports"),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters.update(rows=rows, shown=visible, capitalized=capitalized)
-    return environment
+    return environment(html=True, rows=rows, shown=visible, capitalized=capitalized)

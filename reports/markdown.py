@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .budget import LIMIT, Cuts, Detail, fit
+from .environment import environment
 from .escape import cell, code, fence, inline, summary
 from .page import parts
 from .tables import pipe
@@ -56,17 +57,12 @@ def fenced(lines: Sequence[str], info: str) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("harness.reports"),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - Markdown; every text goes through a filter of escape.py
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    return environment(
+        html=False,
+        inline=inline,
+        code=code,
+        fence=fenced,
+        summary=summary,
+        sentence=sentence,
+        table=table,
     )
-    environment.filters.update(
-        inline=inline, code=code, fence=fenced, summary=summary, sentence=sentence, table=table
-    )
-    return environment

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harness.errors import UsageError
 
 from . import triage_view as view
+from .environment import environment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -155,14 +156,4 @@ def _inline(svg: str) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("harness.reports"),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(fill=view.fill, term=view.term, call=view.call, speed=view.speed)
-    return environment
+    return environment(html=True, fill=view.fill, term=view.term, call=view.call, speed=view.speed)

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from . import triage_view as view
+from .environment import environment
 from .escape import cell, code, inline, summary
 
 if TYPE_CHECKING:
@@ -75,17 +76,12 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 @lru_cache(maxsize=1)
 def _environment() -> Environment:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    environment = Environment(
-        loader=PackageLoader("harness.reports"),
-        undefined=StrictUndefined,
-        autoescape=False,  # noqa: S701 - Markdown; every text goes through a filter of escape.py
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
+    return environment(
+        html=False,
+        inline=inline,
+        code=code,
+        summary=summary,
+        fill=view.fill,
+        term=view.term,
+        call=view.call,
     )
-    environment.filters.update(
-        inline=inline, code=code, summary=summary, fill=view.fill, term=view.term, call=view.call
-    )
-    return environment
