@@ -104,6 +104,7 @@ def _unclaimed(lineup: Lineup, run: Run) -> Verdict:
         why = f"not claimed to be equal, and not compared: {why}"
         return lineup.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, why, repeat=run.repeat)
     assert baseline is not None
+    assert run.stream is not None, "a usable run that is let through has one"
     verdict = lineup.against(Kind.EXACT, run, baseline, Result.NOT_CLAIMED, "")
-    seen = alike(run) if verdict.difference is None else parting(verdict.difference)
+    seen = alike(run.stream) if verdict.difference is None else parting(verdict.difference)
     return replace(verdict, reason=f"not claimed to be equal: {seen}")

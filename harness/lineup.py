@@ -162,10 +162,11 @@ class Lineup:
             return self.against(kind, run, reference, Result.INCONCLUSIVE, wrong + refused)
         verdict = self.against(kind, run, reference, Result.FAIL, f"{run.state}: {run.reason}")
         if not wrong:
+            assert run.stream is not None, "a usable run that is let through has one"
             if verdict.difference is None:
-                enough = len(run.stream or ()) >= LEAST_TOKENS
+                enough = len(run.stream) >= LEAST_TOKENS
                 result = Result.PASS if enough else Result.INCONCLUSIVE
-                reason = alike(run) + ("" if enough else ": too few to tell anything")
+                reason = alike(run.stream) + ("" if enough else ": too few to tell anything")
                 return replace(verdict, result=result, reason=reason)
             verdict = replace(verdict, reason=parting(verdict.difference))
         return settle(self.record, verdict, run, reference)

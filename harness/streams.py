@@ -38,10 +38,9 @@ def first_difference(this: tuple[int, ...], reference: tuple[int, ...]) -> Diffe
     )
 
 
-def alike(run: Run) -> str:
+def alike(stream: tuple[int, ...]) -> str:
     """That a stream is another's equal, in words, and over which length that was seen."""
-    count = len(run.stream or ())
-    return "equal over " + ("1 token" if count == 1 else f"{count} tokens")
+    return "equal over " + ("1 token" if len(stream) == 1 else f"{len(stream)} tokens")
 
 
 def parting(difference: Difference) -> str:
