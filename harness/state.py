@@ -207,6 +207,8 @@ def _unfit(stream: Sequence[int], vocabulary: int | None, asked: int) -> str | N
 
 def _not_as_asked(reading: Reading, probe: Probe) -> StateFinding | None:
     """Runs that read another prompt, or did not decode greedily."""
+    if reading.echo_trouble is not None:
+        return StateFinding(state=RunState.WRONG_PROMPT, reason=reading.echo_trouble)
     if reading.echo_expected and reading.echo != probe.ids:
         return StateFinding(state=RunState.WRONG_PROMPT, reason=_echo_trouble(reading, probe))
     sampled = _sign(reading, Symptom.NOT_GREEDY)

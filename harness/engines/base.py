@@ -60,6 +60,7 @@ class Reading:
         stream_trouble: why there is none (or several), with the line.
         echo: the prompt as the engine repeats it; None if it did not.
         echo_expected: False for an engine that never echoes.
+        echo_trouble: why the prompt was not read as given, where the engine says more than an echo.
         end_of_sequence: the engine reports that it stopped at an end-of-sequence.
         vocabulary: the engine's vocabulary size where it prints one.
         picked: placements that the engine announces to have chosen itself, by part.
@@ -71,6 +72,7 @@ class Reading:
     stream_trouble: str | None = None
     echo: tuple[int, ...] | None = None
     echo_expected: bool = True
+    echo_trouble: str | None = None
     end_of_sequence: bool = False
     vocabulary: int | None = None
     signs: tuple[Sign, ...] = ()

@@ -39,11 +39,18 @@ _REFUSED: Final = re.compile(
 _OLD_ERROR: Final = re.compile(
     rb"error loading model|failed to (?:load|create|allocate|initialize|decode|compute|eval)"
     rb"|unable to (?:load|allocate)|out of memory|cudaMalloc failed|couldn't bind"
+    rb"|allocation of size \d{1,15} failed|\bError(?:DeviceLost|OutOf\w{1,9}Memory)\b"
+    rb"|DeviceLostError|Remote RPC server crashed"
 )
-"""Errors of builds that mark no level."""
+"""Errors of builds that mark no level, and those that backends print by themselves."""
 
-_HARMLESS: Final = re.compile(rb"normal during memory fitting")
-"""Errors that the engine itself calls normal."""
+_HARMLESS: Final = re.compile(
+    rb"normal during memory fitting|[Ff]ailed to allocate .*pinned memory"
+    rb"|ggml_cuda_init: failed to initialize \w++: "
+    rb"(?:no \w++-capable device|\w++ driver version is insufficient)"
+)
+"""Errors that the engine itself calls normal, or that cost no more than speed or a backend that
+has no device: memory that is not pinned will do, and where the model is other lines tell."""
 
 
 class Faults:

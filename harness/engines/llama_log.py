@@ -190,8 +190,9 @@ class LlamaLog:
 
     @property
     def main(self) -> LoadedModel | None:
-        """The model under test, once it is loaded."""
-        return next((model for model in self.models if not model.draft), None)
+        """The model under test, once it is loaded; of one that was loaded again, the last."""
+        mains = [model for model in self.models if not model.draft]
+        return next((model for model in reversed(mains) if model.path == mains[0].path), None)
 
     @property
     def draft(self) -> LoadedModel | None:

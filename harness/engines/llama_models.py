@@ -9,7 +9,8 @@ with the row's arguments.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 from harness.engines.llama_loading import LoadingContext, LoadingModel
 from harness.engines.llama_log import Moved
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from harness.engines.llama_tables import Tables
+
+
+_PLUGGED_IN: Final = re.compile(r"\) \((?:unknown id|[\dA-Fa-f:.-]{7,64})$")
+"""Where a device is, behind its name: ``NVIDIA GeForce RTX 3090) (0000:01:00.0``."""
 
 
 class Models:
@@ -76,8 +81,10 @@ class Models:
         self._draft_follows = True
 
     def _model(self, _line: bytes, _pairs: bytes, _tensors: bytes, path: bytes) -> None:
+        # Older builds name the devices before the first model, not behind it.
+        using = {} if self._begun else self._current.using
         self._current = LoadingModel(
-            path=decoded(path), draft=self._draft_follows, dry=self.fitting
+            path=decoded(path), draft=self._draft_follows, dry=self.fitting, using=using
         )
         self._draft_follows = False
         self._tables.add(self._begun, self._current)
@@ -99,7 +106,7 @@ class Models:
     # ---- where it is -----------------------------------------------------------------------
 
     def _using(self, line: bytes, name: bytes, what: bytes, _free: bytes) -> None:
-        address = decoded(what).removesuffix(") (unknown id")
+        address = _PLUGGED_IN.sub("", decoded(what))
         self._tables.put(self._current.using, decoded(name), address)
         self._current.keep(line)
 

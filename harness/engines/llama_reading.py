@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
@@ -9,7 +10,7 @@ from harness.engines import llama_reader, llama_reply, llama_residency
 from harness.engines.base import Reading, Sign, Symptom
 from harness.engines.llama_devices import CPU
 from harness.engines.llama_log import Fault, Rate
-from harness.model import Speculation, Timings
+from harness.model import Residency, Speculation, Timings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -36,10 +37,10 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
 
     The server logs to standard error; some builds put parts of it on standard output.
     """
-    log = _log(stderr)
-    if not log.models and not log.faults:
-        other = _log(stdout)
-        log = other if other.models or other.faults else log
+    log, other = _log(stderr), _log(stdout)
+    if other.models and not log.models:
+        log, other = other, log
+    log = replace(log, faults=(*log.faults, *other.faults))
     reply = llama_reply.load(asked.folder)
     devices = asked.survey.devices
     main = log.main
@@ -48,25 +49,44 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         stream=reply.tokens,
         stream_trouble=reply.trouble,
         echo=_echo(reply, asked),
-        echo_expected=reply.prompt_tokens is not None,
+        echo_trouble=reply.prompt_trouble,
         end_of_sequence=reply.end_of_sequence,
         vocabulary=None if main is None else main.vocabulary,
         signs=(
             *(Sign(symptom=_SYMPTOMS[f.fault], line=f.line) for f in _by_weight(log)),
             *reply.signs,
         ),
-        residency=llama_residency.residency(log, devices),
+        residency=_residency(log, asked),
         context=_context(log, asked.survey, drafts=drafts),
         sightings=llama_residency.sightings(log, devices),
         speculation=_speculation(log, reply) if log.drafting or log.draft else None,
         timings=_timings(log, reply),
         chances=_chances(reply, drafts=drafts),
         version=log.build,
-        devices=tuple(f"{device.id}: {device.name}" for device in log.devices),
+        devices=tuple(f"{number}: {name}" for number, name in _devices(log).items()),
         lines=log.lines,
         tail=log.tail,
         warnings=_warnings(log, reply),
     )
+
+
+def _residency(log: LlamaLog, asked: Asked) -> Residency:
+    """Unknown where another card has a device's number: its kind is not the one that was listed."""
+    listed = {device.id: device.name for device in asked.survey.devices}
+    # A mask gives a card another number on purpose.
+    masked = any(name.endswith("_VISIBLE_DEVICES") for name in asked.env)
+    for number, name in () if masked else _devices(log).items():
+        if (was := listed.get(number, name)) != name:
+            return Residency(unknown=f"the device list changed: {number} was {was}, now {name}")
+    return llama_residency.residency(log, asked.survey.devices)
+
+
+def _devices(log: LlamaLog) -> dict[str, str]:
+    """Names by number, from this run's own list, else from what its model uses."""
+    if log.devices:
+        return {device.id: device.name for device in log.devices}
+    used = {} if log.main is None else log.main.using
+    return {number: name for number, name in used.items() if name}
 
 
 def _log(path: Path) -> LlamaLog:
@@ -87,8 +107,6 @@ def _echo(reply: Reply, asked: Asked) -> tuple[int, ...] | None:
     count, ids = reply.prompt_tokens, asked.probe.ids
     if count is None:
         return None
-    if reply.truncated:
-        return ()
     if count == len(ids):
         return ids
     return (*ids, *repeat(-1, min(count, _MOST_ECHO)))[: max(count, 0)]

@@ -52,7 +52,7 @@ class Reply:
         tokens: the ids; None where the answer holds none that could be a stream.
         trouble: why there are none.
         prompt_tokens: how many prompt ids the engine says it evaluated or had cached.
-        truncated: the engine says that it cut the prompt.
+        prompt_trouble: why it is not the whole prompt, computed in this run, where it is not.
         end_of_sequence: it stopped at an end-of-sequence token.
         chances: of every token, as far as the engine gives them.
         timings: as they came.
@@ -62,7 +62,7 @@ class Reply:
     tokens: tuple[int, ...] | None = None
     trouble: str | None = None
     prompt_tokens: int | None = None
-    truncated: bool = False
+    prompt_trouble: str | None = None
     end_of_sequence: bool = False
     chances: tuple[TokenChance, ...] = ()
     timings: dict[str, float]
@@ -80,15 +80,18 @@ def load(folder: Path) -> Reply:
         return Reply(trouble=f"the server's answer cannot be read: {error}", timings={})
     tokens, trouble = _tokens(content.get("tokens"))
     prompt = content.get("tokens_evaluated")
+    timings = _numbers(content.get("timings"))
     chances, broken = _chances(content.get("completion_probabilities"))
+    if tokens is not None and (trouble := _contradiction(content, tokens, chances)) is not None:
+        tokens = None
     return Reply(
         tokens=tokens,
         trouble=trouble,
         prompt_tokens=prompt if _is_int(prompt) else None,
-        truncated=content.get("truncated") is True,
+        prompt_trouble=_prompt_trouble(content, timings),
         end_of_sequence=content.get("stop_type") == "eos" or content.get("stopped_eos") is True,
         chances=chances,
-        timings=_numbers(content.get("timings")),
+        timings=timings,
         signs=(*broken, *_sampling(content.get("generation_settings"))),
     )
 
@@ -103,6 +106,38 @@ def _tokens(value: object) -> tuple[tuple[int, ...] | None, str | None]:
     if not value:
         return None, "the server answered with success, but with an empty stream"
     return tuple(value), None
+
+
+def _contradiction(
+    content: dict[str, Any], tokens: Sequence[int], chances: Sequence[TokenChance]
+) -> str | None:
+    """Why the ids of an answer are no stream although they look like one."""
+    if error := content.get("error"):
+        said = error.get("message") if isinstance(error, dict) else error
+        return f"the server answered with success, but with an error: {_shown(said)}"
+    pairs = enumerate(zip(tokens, chances, strict=False))
+    other = next(((n, a, b.id) for n, (a, b) in pairs if a != b.id), None)
+    if other is None:
+        return None
+    return (
+        "the server's answer holds two streams: at index {} its tokens have id {}, "
+        "its log-probabilities id {}"
+    ).format(*other)
+
+
+def _prompt_trouble(content: dict[str, Any], timings: dict[str, float]) -> str | None:
+    """Why the prompt is not proven to have been read as it was given, and in this run."""
+    read = content.get("tokens_evaluated")
+    if content.get("truncated") is True:
+        return "the engine says that it cut the prompt or the context (truncated)"
+    if not isinstance(read, int) or isinstance(read, bool):
+        return "the engine does not say how many ids its prompt had (tokens_evaluated)"
+    # No cache may be used: what lies there was computed by another request, who knows where.
+    computed = timings.get("prompt_n", read)
+    if timings.get("cache_n", 0) > 0 or computed < read:
+        ids = f"{_shown(int(computed))} of its prompt's {_shown(read)} ids"
+        return f"the engine computed {ids}, and found others in a cache, although none may be used"
+    return None
 
 
 def _chances(value: object) -> tuple[tuple[TokenChance, ...], tuple[Sign, ...]]:
@@ -160,10 +195,18 @@ def _numbers(value: object) -> dict[str, float]:
 
 def _sampling(value: object) -> tuple[Sign, ...]:
     """Settings under which the most likely token is not always taken."""
-    if not isinstance(value, dict):
+    if not isinstance(value, dict) or "temperature" not in value or _one_candidate(value):
         return ()
-    temperature, top_k = _finite(value.get("temperature")), value.get("top_k")
-    if temperature is None or temperature <= 0 or top_k == 1:
+    temperature = _finite(value["temperature"])
+    if temperature is not None and temperature <= 0 and not value.get("dynatemp_range"):
         return ()
-    text = f"generation_settings: temperature {temperature:g}, top_k {_shown(top_k)}"
-    return (Sign(symptom=Symptom.NOT_GREEDY, line=text),)
+    names = ("temperature", "dynatemp_range", "top_k", "mirostat", "samplers")
+    told = ", ".join(f"{name} {_shown(value[name])}" for name in names if name in value)
+    return (Sign(symptom=Symptom.NOT_GREEDY, line=f"generation_settings: {told}"),)
+
+
+def _one_candidate(settings: dict[str, Any]) -> bool:
+    """Whether one candidate is left, whatever the temperature: Mirostat skips top-k."""
+    samplers = settings.get("samplers")
+    applied = not isinstance(samplers, list) or "top_k" in samplers
+    return settings.get("top_k") == 1 and applied and not settings.get("mirostat")

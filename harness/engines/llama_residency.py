@@ -24,6 +24,8 @@ INPUT: Final = "token_embd"
 EXPERTS: Final = re.compile(r"^blk\.\d+\.ffn_(?:up|gate|down|gate_up)_(?:ch)?exps\.")
 FEED_FORWARD: Final = re.compile(r"^blk\.\d+\.ffn_(?:up|gate|down)\.")
 ATTENTION: Final = re.compile(r"^blk\.\d+\.(?:attn|ssm)_")
+_ALWAYS_THERE: Final = (re.compile(r"ffn_(?:gate_)?up_?"), re.compile(r"ffn_down_?"))
+"""Tensors of every feed-forward, of experts too; a gate is not."""
 _LAYER: Final = re.compile(r"^blk\.(\d{1,9})\.(.*)$")
 _WHOLE: Final = 0.005
 """MiB below which a buffer is printed as ``0.00`` and holds nothing worth naming."""
@@ -52,12 +54,17 @@ class Map:
 
     def where(self, layer: int, tensor: re.Pattern[str]) -> list[str]:
         """The devices that hold a layer's tensors of one role, as buffer types."""
-        moved = [
-            buffer
+        moved = {
+            name: buffer
             for name, buffer in self.model.overrides.items()
             if tensor.match(name) and (found := _LAYER.match(name)) and int(found[1]) == layer
-        ]
-        return moved or [self.model.layers[layer]]
+        }
+        # Only what was moved is told. What every block of feed-forward has, and is not among
+        # it, stayed with the layer.
+        parts = () if tensor is ATTENTION else _ALWAYS_THERE
+        if moved and all(any(part.search(name) for name in moved) for part in parts):
+            return [*moved.values()]
+        return [self.model.layers[layer], *moved.values()]
 
     def blocks(self) -> list[int]:
         """Every layer but the output layer, in order."""

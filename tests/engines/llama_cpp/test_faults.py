@@ -46,15 +46,40 @@ def test_faults(name: str, fault: Fault, words: str) -> None:
     ],
 )
 def test_out_of_memory_texts(line: str) -> None:
-    """Every backend's way of saying that the placement does not fit."""
-    if line.startswith("ggml_vulkan"):
-        line = f"0.01.000.000 E {line}"
+    """Every backend's way of saying that the placement does not fit, with a level or without."""
     assert [found.fault for found in said(line).faults] == [Fault.NO_MEMORY]
+
+
+@pytest.mark.parametrize("clock", ["", "0.01.000.000 E "])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vk::Queue::submit: ErrorDeviceLost",
+        "ggml_vulkan: vk::Device::waitForFences: ErrorDeviceLost",
+        "CUDA error: an illegal memory access was encountered",
+        "ROCm error: unspecified launch failure",
+        "Remote RPC server crashed or returned malformed response",
+        "terminate called after throwing an instance of 'vk::DeviceLostError'",
+    ],
+)
+def test_a_device_that_failed_is_told_with_a_level_or_without(clock: str, line: str) -> None:
+    """Backends print by themselves, past the log; an answer that came all the same counts not."""
+    ready = "0.00.008.000 I srv  llama_server: listening on http://127.0.0.1:1"
+    (found,) = said(ready, clock + line).faults
+    assert found.fault in {Fault.ABORT, Fault.ERROR}
 
 
 @pytest.mark.parametrize(
     "line",
     [
+        "ggml_cuda_host_malloc: failed to allocate 512.00 MiB of pinned memory: out of memory",
+        "0.01.000.000 E ggml_vulkan: Failed to allocate pinned memory (ErrorOutOfHostMemory)",
+        "ggml_vulkan: Failed to allocate pinned memory (ErrorOutOfHostMemory)",
+        "0.00.001.000 E ggml_cuda_init: failed to initialize CUDA: no CUDA-capable device is "
+        "detected",
+        "ggml_cuda_init: failed to initialize ROCm: no ROCm-capable device is detected",
+        "ggml_cuda_init: failed to initialize CUDA: CUDA driver version is insufficient for CUDA "
+        "runtime version",
         "0.01.000.000 W ggml_vulkan: Failed to allocate pinned memory (ErrorOutOfHostMemory)",
         "0.01.000.000 I common_fit_params: 2 layers do not fit: out of memory is avoided",
         "0.01.000.000 E llama_init_from_model: failed to initialize the context: x requires "
@@ -62,7 +87,7 @@ def test_out_of_memory_texts(line: str) -> None:
     ],
 )
 def test_warnings_are_no_faults(line: str) -> None:
-    """Lines that the engine marks as warnings, or calls normal, never count."""
+    """What the engine marks as a warning, calls normal, or does without, never counts."""
     assert said(line).faults == ()
 
 

@@ -75,7 +75,8 @@ def test_answer(tmp_path: Path) -> None:
     assert found.tokens is not None
     assert len(found.tokens) == 8
     assert found.prompt_tokens == 25
-    assert not found.truncated
+    assert found.trouble is None
+    assert found.prompt_trouble is None
     assert not found.end_of_sequence
     assert [chance.id for chance in found.chances] == list(found.tokens)
     assert all(chance.logprob == chance.top[0][1] for chance in found.chances)
@@ -104,13 +105,103 @@ def test_no_numbers(tmp_path: Path) -> None:
         ({"temperature": 0.0, "top_k": 40}, True),
         ({"temperature": 0.8, "top_k": 1}, True),
         ({"temperature": 0.8, "top_k": 40}, False),
+        ({"temperature": "0.8", "top_k": 40}, False),
+        ({"temperature": None, "top_k": 40}, False),
+        ({"temperature": 0.0, "dynatemp_range": 0.5, "top_k": 40}, False),
+        ({"temperature": 0.0, "dynatemp_range": 0.5, "top_k": 1}, True),
+        ({"temperature": 0.8, "top_k": 1, "samplers": ["top_k", "temperature"]}, True),
+        ({"temperature": 0.8, "top_k": 1, "samplers": ["temperature"]}, False),
+        ({"temperature": 0.8, "top_k": 1, "mirostat": 2}, False),
+        ({"temperature": 0.0, "top_k": 1, "mirostat": 2}, True),
         ({}, True),
     ],
 )
-def test_greedy(settings: dict[str, float], greedy: bool, tmp_path: Path) -> None:
-    """An engine that says it sampled did not decode greedily."""
+def test_greedy(settings: dict[str, Any], greedy: bool, tmp_path: Path) -> None:
+    """An engine that says it sampled did not decode greedily.
+
+    One candidate leaves no choice at any temperature, but only where top-k is applied.
+    """
     found = made(tmp_path, tokens=[1], generation_settings=settings)
     assert (Symptom.NOT_GREEDY not in {sign.symptom for sign in found.signs}) is greedy
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in LOGS.glob("*.reply.json")))
+def test_real_answers_contradict_nothing(name: str, tmp_path: Path) -> None:
+    """Neither themselves nor the prompt, whatever their placement and their drafts."""
+    found = real(name.removesuffix(".reply.json"), tmp_path)
+    assert (found.trouble, found.prompt_trouble) == (None, None)
+    assert not [sign for sign in found.signs if sign.symptom is Symptom.NOT_GREEDY]
+
+
+def chances(*ids: int) -> list[dict[str, Any]]:
+    return [{"id": token, "logprob": -0.5, "top_logprobs": []} for token in ids]
+
+
+@pytest.mark.parametrize(
+    ("more", "trouble"),
+    [
+        ({"completion_probabilities": chances(5, 6, 7)}, None),
+        ({"completion_probabilities": chances(5)}, None),
+        ({"completion_probabilities": chances(5, 6, 7, 8)}, None),
+        ({"completion_probabilities": chances(5, 9, 7)}, "two streams: at index 1"),
+        ({"completion_probabilities": chances(9)}, "two streams: at index 0"),
+        ({"error": None}, None),
+        ({"error": {"code": 500, "message": "Compute error."}}, "an error: Compute error."),
+        ({"error": "Compute error."}, "an error: Compute error."),
+        ({"error": {"code": 500}}, "with an error"),
+    ],
+)
+def test_an_answer_that_contradicts_itself_has_no_stream(
+    more: dict[str, Any], trouble: str | None, tmp_path: Path
+) -> None:
+    """Other ids beside the log-probabilities, or an error beside the ids: neither is trusted."""
+    found = made(tmp_path, tokens=[5, 6, 7], tokens_evaluated=4, **more)
+    assert (found.tokens is None) is (trouble is not None)
+    assert (trouble or "") in (found.trouble or "")
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ({}, "does not say how many ids"),
+        ({"tokens_evaluated": "4"}, "does not say how many ids"),
+        ({"tokens_evaluated": True}, "does not say how many ids"),
+        ({"tokens_evaluated": 4, "truncated": True}, "truncated"),
+        ({"truncated": True}, "truncated"),
+        ({"tokens_evaluated": 4, "timings": {"prompt_n": 1, "cache_n": 3}}, "computed 1 of"),
+        ({"tokens_evaluated": 4, "timings": {"prompt_n": 1}}, "computed 1 of"),
+        ({"tokens_evaluated": 4, "timings": {"cache_n": 3}}, "found others in a cache"),
+        ({"tokens_evaluated": 10**400, "timings": {"prompt_n": 1}}, "computed 1 of"),
+        ({"tokens_evaluated": 4, "timings": {"prompt_n": 4, "cache_n": 0}}, None),
+        ({"tokens_evaluated": 4}, None),
+    ],
+)
+def test_a_prompt_must_be_read_as_given_and_in_this_run(
+    more: dict[str, Any], words: str | None, tmp_path: Path
+) -> None:
+    """Its length is said, nothing of it was cut, and nothing of it came from a cache (B021)."""
+    made(tmp_path, tokens=[5, 6, 7, 8], **more)
+    reading = llama_reading.read(tmp_path / "stdout", tmp_path / "stderr", asked(tmp_path))
+    finding = state_of(ENDED, reading, PROBE)
+    assert finding.state is (RunState.OK if words is None else RunState.WRONG_PROMPT)
+    assert (words or "") in (finding.reason or "")
+
+
+@pytest.mark.parametrize("failing", ["stdout", "stderr"])
+@pytest.mark.parametrize("telling", ["stdout", "stderr"])
+def test_a_failure_counts_on_either_channel(failing: str, telling: str, tmp_path: Path) -> None:
+    """Wherever the log of the model is: a build, or a library in it, may use both."""
+    made(tmp_path, tokens=[5, 6, 7, 8], tokens_evaluated=4)
+    logs = {"stdout": b"", "stderr": b""}
+    logs[telling] += (LOGS / "cpu.log").read_bytes()
+    logs[failing] += b"CUDA error: an illegal memory access was encountered\n"
+    for name, content in logs.items():
+        (tmp_path / name).write_bytes(content)
+    reading = llama_reading.read(tmp_path / "stdout", tmp_path / "stderr", asked(tmp_path))
+    assert reading.residency.unknown is None
+    finding = state_of(ENDED, reading, PROBE)
+    assert finding.state is RunState.CRASHED
+    assert "illegal memory access" in (finding.quote or "")
 
 
 def test_end_of_sequence(tmp_path: Path) -> None:

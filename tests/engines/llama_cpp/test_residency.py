@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from harness.engines import llama_reading
+from harness.engines.base import Asked, Reading, Survey
 from harness.engines.llama_devices import declared
+from harness.engines.llama_log import LlamaLog
 from harness.engines.llama_reader import nothing, read
 from harness.engines.llama_residency import memory, ranges, residency, sightings
-from harness.model import Device, Residency
+from harness.model import Device, Probe, Residency
 from tests.engines.llama_cpp.samples import LOGS, log
 
 DEVICES = tuple(
@@ -127,6 +132,89 @@ def test_tensors_that_a_device_cannot_hold() -> None:
 def test_sightings(name: str, parts: dict[str, str | None]) -> None:
     """Each part is where buffers are; a drafter that drafts nothing is nowhere."""
     assert {part: seen(name)[part] for part in parts} == parts
+
+
+def changed(name: str, *changes: tuple[str, str], without: str = "\n") -> LlamaLog:
+    """A real log with other words, and without some of its lines."""
+    text = (LOGS / f"{name}.log").read_text()
+    for one, other in changes:
+        assert one in text
+        text = text.replace(one, other)
+    lines = (line for line in text.splitlines() if without not in line)
+    return read(io.BytesIO("\n".join(lines).encode()))
+
+
+@pytest.mark.parametrize("kept", ["ffn_down_exps", "ffn_up_exps"])
+def test_experts_of_which_some_stayed_are_in_two_places(kept: str) -> None:
+    """Only what was moved is told: what every feed-forward has, and was not, stayed behind."""
+    found = sightings(changed("experts-apart", without=f"{kept}.weight (1 MiB"), DEVICES)
+    assert next(s.value for s in found if s.part == "experts") == "RPC0+RPC1"
+
+
+def test_of_a_model_that_was_loaded_again_the_last_counts() -> None:
+    """It is the one that answers."""
+    one, other = log("split"), log("rpc0")
+    assert one.main is not None
+    again = [replace(model, path=one.main.path) for model in other.models]
+    both = replace(one, models=(*one.models, *again))
+    assert residency(both, DEVICES).equals(where("rpc0"))
+    second = replace(one, models=(*one.models, replace(again[0], path="another.gguf")))
+    assert residency(second, DEVICES).equals(where("split"))
+
+
+def reading(log: LlamaLog, folder: Path, **env: str) -> Reading:
+    """What is read of a run whose log this is."""
+    survey = Survey(devices=DEVICES, device_count=2, how="", known_flags=None)
+    probe = Probe(name="p", ids=(1, 2), max_new=4)
+    asked = Asked(flags=(), env=env, probe=probe, survey=survey, folder=folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(llama_reading, "_log", lambda _: log)
+        return llama_reading.read(folder / "stdout", folder / "stderr", asked)
+
+
+OTHER = (
+    ("127.0.0.1:50053 (", "127.0.0.1:9 ("),
+    ("using device RPC1 (127.0.0.1:50053)", "using device RPC1 (127.0.0.1:9)"),
+)
+
+
+@pytest.mark.parametrize("without", ["\n", "common_param:   -"])
+def test_another_card_under_a_devices_number_is_unknown(without: str, tmp_path: Path) -> None:
+    """Its kind is not the one that was listed before; the list or the model's lines tell (B044)."""
+    same = reading(changed("split", without=without), tmp_path)
+    assert same.residency.known
+    assert {"RPC0: 127.0.0.1:50052", "RPC1: 127.0.0.1:50053"} <= set(same.devices)
+
+    log = changed("split", *OTHER, without=without)
+    other = reading(log, tmp_path)
+    assert other.residency.unknown == (
+        "the device list changed: RPC1 was 127.0.0.1:50053, now 127.0.0.1:9"
+    )
+    assert "RPC1: 127.0.0.1:9" in other.devices
+    assert reading(log, tmp_path, CUDA_VISIBLE_DEVICES="1").residency.known  # on purpose
+
+
+def test_devices_that_are_named_before_the_model_are_its_own() -> None:
+    """As older builds have it."""
+    lines = (LOGS / "split-lv4.log").read_text().splitlines()
+    lines.sort(key=lambda line: "using device" not in line)
+    main = read(io.BytesIO("\n".join(lines).encode())).main
+    assert main is not None
+    assert main.using == {"RPC0": "127.0.0.1:50052", "RPC1": "127.0.0.1:50053"}
+
+
+def test_where_a_card_is_plugged_in_is_no_part_of_its_name(tmp_path: Path) -> None:
+    """It stands behind the name, in brackets that a name may have too."""
+    for place in ("0000:01:00.0", "unknown id"):
+        told = f"using device RPC1 (127.0.0.1:50053) ({place})"
+        log = changed(
+            "split",
+            ("using device RPC1 (127.0.0.1:50053) (unknown id)", told),
+            without="common_param:   -",
+        )
+        found = reading(log, tmp_path)
+        assert found.residency.known
+        assert "RPC1: 127.0.0.1:50053" in found.devices
 
 
 def test_a_layer_without_a_buffer_proves_nothing() -> None:
