@@ -23,7 +23,7 @@ from harness.outcome import Limits, Request, StopReason
 from harness.record import Ending, Record
 from harness.state import state_of
 from harness.store import Store, add
-from harness.unchanged import SameEngine
+from harness.unchanged import SameEngine, SameFiles, check_build
 from harness.verdict import Judgment
 
 if TYPE_CHECKING:
@@ -86,7 +86,8 @@ class Session:
         return record, publisher.publish(record)
 
     def _loop(self, record: Record, publisher: _Publisher) -> Record:
-        same = SameEngine(self.binaries.engine, record.manifest)
+        engine, manifest = self.binaries.engine, record.manifest
+        unchanged = (SameEngine(engine, manifest), SameFiles(engine, manifest))
         while (cell := next_cell(record, self.engine)) is not None:
             if self.interrupt.requested:
                 return replace(record, ending=Ending.INTERRUPTED)
@@ -95,17 +96,20 @@ class Session:
             run = self.store.stored(cell)
             if run is None:
                 self.watcher.begins(record, cell)
-                same.check()
+                for same in unchanged:
+                    same.check()
                 outcome, run = self._launch(record, cell)
                 if outcome.stopped is StopReason.INTERRUPTED:
                     return replace(record, ending=Ending.INTERRUPTED)
                 if outcome.stopped is StopReason.TOTAL_LIMIT:
                     return replace(record, ending=Ending.TOTAL_TIMEOUT)
+                check_build(record, run)
                 self.store.save(run)
             record = add(record, run)
             judgment = publisher.after_run(record)
             self.watcher.ended(record, run, judgment)
-        same.check()  # the last runs, too, were of this engine
+        for same in unchanged:  # the last runs, too, were of this engine
+            same.check()
         if (why := wedged(record)) is not None:
             return replace(record, ending=Ending.WEDGED, ending_reason=why)
         return replace(record, ending=Ending.COMPLETE)

@@ -1,4 +1,4 @@
-"""An engine that is replaced while a matrix runs is noticed, whatever the clocks say."""
+"""An engine that is replaced while a matrix runs is noticed, and so is what it loads."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from harness.errors import HeteroTestError
+from harness.record import ModelFile
 from harness.rig import file_sha256
-from harness.unchanged import SameEngine
-from tests.judge.factories import manifest
+from harness.unchanged import SameEngine, SameFiles, check_build
+from tests.judge.factories import manifest, record, run
 
 LONG_AGO, FAR_AHEAD = "2001-01-01T00:00:00+00:00", "2101-01-01T00:00:00+00:00"
 
@@ -66,3 +67,86 @@ def test_an_engine_that_is_gone_is_told(tmp_path: Path) -> None:
     with pytest.raises(HeteroTestError, match="cannot be read") as caught:
         same.check()
     assert "--resume" in (caught.value.hint or "")
+
+
+def beside(folder: Path, started: str, *models: Path) -> SameFiles:
+    """One that looks at what an engine in this folder loads."""
+    named = tuple(ModelFile(flag="-m", path=str(path)) for path in models)
+    return SameFiles(folder / "engine", replace(manifest("1"), started=started, model=named))
+
+
+@pytest.mark.parametrize("name", ["libllama.so", "libggml-cuda.so.0.9.4"])
+@pytest.mark.parametrize("how", ["in place", "another", "gone"])
+def test_another_library_is_another_engine(tmp_path: Path, name: str, how: str) -> None:
+    """Most of an engine may be in the libraries beside it, while its binary stays as it is."""
+    library = tmp_path / name
+    library.write_bytes(b"one")
+    same = beside(tmp_path, FAR_AHEAD)
+    same.check()
+    if how == "in place":
+        library.write_bytes(b"other")
+    elif how == "gone":
+        library.unlink()
+    else:
+        (tmp_path / "new").write_bytes(b"two")
+        (tmp_path / "new").replace(library)
+
+    with pytest.raises(HeteroTestError, match=f"{name}.*changed or replaced"):
+        same.check()
+
+
+def test_a_library_behind_a_link_is_looked_at(tmp_path: Path) -> None:
+    """The build folder may hold no more than a link to the engine."""
+    (tmp_path / "real").mkdir()
+    library = tmp_path / "real" / "libllama.so"
+    library.write_bytes(b"one")
+    (tmp_path / "real" / "engine").touch()
+    (tmp_path / "engine").symlink_to(tmp_path / "real" / "engine")
+    same = beside(tmp_path, FAR_AHEAD)
+    library.write_bytes(b"other")
+
+    with pytest.raises(HeteroTestError, match="libllama"):
+        same.check()
+
+
+def test_a_library_made_anew_before_a_matrix_goes_on(tmp_path: Path) -> None:
+    """It is younger than the matrix; a time that is yet to come tells of a clock, not of it."""
+    library = tmp_path / "libllama.so"
+    library.write_bytes(b"one")
+    with pytest.raises(HeteroTestError, match="libllama"):
+        beside(tmp_path, LONG_AGO).check()
+
+    os.utime(library, (5e9, 5e9))
+    beside(tmp_path, LONG_AGO).check()
+    os.utime(library, (1, 1))
+    beside(tmp_path, LONG_AGO).check()
+
+
+def test_another_model_is_noticed_and_other_files_may_change(tmp_path: Path) -> None:
+    """Weights are only read; what else a flag names may be the engine's own to write to."""
+    model, cache = tmp_path / "m.gguf", tmp_path / "lookup.bin"
+    model.write_bytes(b"GGUF one")
+    cache.write_bytes(b"one")
+    same = beside(tmp_path, FAR_AHEAD, model, cache, tmp_path, tmp_path / "missing")
+    same.check()
+    cache.write_bytes(b"other")
+    (tmp_path / "libfresh.so").write_bytes(b"built beside it, and not loaded so far")
+    same.check()
+    model.write_bytes(b"GGUF other")
+
+    with pytest.raises(HeteroTestError, match=r"m\.gguf.*changed or replaced"):
+        same.check()
+
+
+def test_a_log_of_another_build_is_noticed() -> None:
+    """A wrapper may start an engine that lies elsewhere; what names no build tells nothing."""
+    made = record("0: A A", "1: A")
+    old = replace(made, runs=tuple(replace(each, engine_version="1 (a)") for each in made.runs[1:]))
+    silent = replace(made.runs[0], engine_version=None)
+
+    check_build(made, run("1"))
+    check_build(made, replace(run("1"), engine_version="2 (b)"))
+    check_build(replace(old, runs=(silent, *old.runs)), replace(run("1"), engine_version="1 (a)"))
+    check_build(old, silent)
+    with pytest.raises(HeteroTestError, match=r"build 2 \(b\), those before it are of 1 \(a\)"):
+        check_build(replace(old, runs=(silent, *old.runs)), replace(silent, engine_version="2 (b)"))
