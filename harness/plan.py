@@ -84,6 +84,18 @@ def _unfilled(variant: Variant) -> str | None:
     return next((found.group() for found in map(PLACEHOLDER.search, texts) if found), None)
 
 
+def _not_there(option: str, name: str, known: Sequence[str], survey: Survey) -> Exception:
+    """What to say of an id that no variant here has."""
+    made_of = next((each for each in known if name.startswith(f"{each}-")), None)
+    if made_of is not None and not survey.devices:
+        what = f"{option} {name}: variant {made_of} is made for each device, and none was found"
+        return NothingToCompareError(what, hint=f"asked with: {survey.how}")
+    return UsageError(
+        f"{option} {name}: no such variant{suggestion(name, known)}",
+        hint=f"variants here: {', '.join(known)}",
+    )
+
+
 def plan_variants(
     matrix: Matrix,
     variants: Sequence[Variant],
@@ -109,15 +121,13 @@ def plan_variants(
 
     Raises:
         UsageError: ``only`` or ``skip`` names a variant that is not there.
+        NothingToCompareError: what is missing is the device that it would be made for.
     """
     known = [matrix.baseline.id, *(variant.id for variant in variants)]
     for option, names in (("--only", only), ("--skip", skip)):
         for name in names:
             if name not in known:
-                raise UsageError(
-                    f"{option} {name}: no such variant{suggestion(name, known)}",
-                    hint=f"variants here: {', '.join(known)}",
-                )
+                raise _not_there(option, name, known, survey)
     _refuse_clashes(matrix.baseline.id, known)
     if matrix.baseline.id in skip:
         raise UsageError(f"--skip {matrix.baseline.id}: the baseline cannot be skipped")

@@ -222,6 +222,20 @@ def test_only_and_skip_choose_among_what_can_run() -> None:
 
 
 @pytest.mark.parametrize("option", ["only", "skip"])
+def test_a_variant_of_a_device_where_there_is_none_misses_the_device(option: str) -> None:
+    """The name is right for a machine that has one, so that nothing is said of names."""
+    none = Survey(devices=(), device_count=0, how="x --list-devices", known_flags=None)
+    alone = replace(ROLE, id="alone")
+    chosen: dict[str, Any] = {option: ("alone-CUDA1",)}
+    with pytest.raises(NothingToCompareError, match="variant alone is made for each device"):
+        plan(alone, rig=none, **chosen)
+    with pytest.raises(UsageError, match="no such variant"):
+        plan(alone, **chosen)
+    with pytest.raises(UsageError, match="no such variant"):
+        plan(ROLE, rig=none, **chosen)
+
+
+@pytest.mark.parametrize("option", ["only", "skip"])
 def test_a_variant_that_is_not_there_is_a_users_mistake(option: str) -> None:
     """With what is there, and the likeliest one."""
     chosen: dict[str, Any] = {option: ("spilt",)}
