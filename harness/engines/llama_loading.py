@@ -52,6 +52,7 @@ class LoadingModel:
     using: dict[str, str] = field(default_factory=dict)
     contexts: list[LoadingContext] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+    partly_offloaded: bool = False
 
     @property
     def placed(self) -> bool:
@@ -83,4 +84,5 @@ class LoadingModel:
             using=self.using,
             contexts=tuple(context.loaded() for context in self.contexts),
             lines=tuple(self.lines),
+            partly_offloaded=self.partly_offloaded,
         )

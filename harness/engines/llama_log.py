@@ -96,6 +96,7 @@ class LoadedModel:
         using: address by device that it uses; empty where none is told.
         contexts: the first is the model's own, later ones draft with its own heads.
         lines: all that tells of its placement, verbatim without clocks.
+        partly_offloaded: some layers were left to the CPU, as the count of layers says.
     """
 
     path: str
@@ -109,6 +110,7 @@ class LoadedModel:
     using: Mapping[str, str]
     contexts: tuple[Context, ...]
     lines: tuple[str, ...]
+    partly_offloaded: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

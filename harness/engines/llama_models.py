@@ -131,7 +131,9 @@ class Models:
         if self._tables.add(self._current.moved, moved):
             self._current.keep(line)
 
-    def _offloaded(self, line: bytes, _some: bytes, _all: bytes) -> None:
+    def _offloaded(self, line: bytes, some: bytes, all_: bytes) -> None:
+        # That all are is said on CPU-only runs too, and proves nothing; that some are not does.
+        self._current.partly_offloaded = int(some) < int(all_)
         self._current.keep(line)
 
     def on_buffer(self, line: bytes, buffer: bytes, what: bytes | None, size: bytes) -> None:

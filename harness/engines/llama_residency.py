@@ -250,7 +250,9 @@ def _weights_by_size(places: Map, part: str) -> Sighting:
     model = places.model
     held = [places.device(buffer) for buffer, mib in model.weights_mib.items() if mib > _WHOLE]
     away = list(dict.fromkeys(device for device in held if device != CPU))
-    value = "+".join(away or dict.fromkeys(held))
+    # The CPU's buffer holds the input embedding in any case; only the count tells of layers.
+    left = [CPU] if away and model.partly_offloaded else []
+    value = "+".join([*left, *away] or dict.fromkeys(held))
     line = _line(model, "buffer size", away or held, places)
     told = part in {"main", "draft"}
     return Sighting(part=part, value=(value or None) if told else None, line=line)

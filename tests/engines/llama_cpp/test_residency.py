@@ -217,6 +217,17 @@ def test_where_a_card_is_plugged_in_is_no_part_of_its_name(tmp_path: Path) -> No
         assert "RPC1: 127.0.0.1:50053" in found.devices
 
 
+@pytest.mark.parametrize(
+    ("count", "main"), [("5/5", "RPC0+RPC1"), ("3/5", "CPU+RPC0+RPC1"), ("0/5", "CPU+RPC0+RPC1")]
+)
+def test_without_debug_lines_the_count_of_layers_tells_what_the_cpu_kept(
+    count: str, main: str
+) -> None:
+    """Its buffer does not: the input embedding is there in any case."""
+    log = changed("split-lv4", ("offloaded 5/5 layers", f"offloaded {count} layers"))
+    assert next(s.value for s in sightings(log, DEVICES) if s.part == "main") == main
+
+
 def test_a_layer_without_a_buffer_proves_nothing() -> None:
     """A device that was assigned layers but holds no weights was not used."""
     text = (LOGS / "split.log").read_text()
