@@ -109,7 +109,8 @@ def _echo(reply: Reply, asked: Asked) -> tuple[int, ...] | None:
         return None
     if count == len(ids):
         return ids
-    return (*ids, *repeat(-1, min(count, _MOST_ECHO)))[: max(count, 0)]
+    length = max(0, min(count, _MOST_ECHO))
+    return (*ids, *repeat(-1, length))[:length]
 
 
 def _chances(reply: Reply, *, drafts: bool) -> tuple[TokenChance, ...] | None:

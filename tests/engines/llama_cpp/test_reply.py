@@ -313,7 +313,7 @@ def test_no_answer_raises(content: object, tmp_path_factory: pytest.TempPathFact
         assert speed is None or 0 < speed < inf
 
 
-@pytest.mark.parametrize("count", [-1, 0, 3, 5, 2**31, 10**300])
+@pytest.mark.parametrize("count", [-(10**300), -1, 0, 3, 5, 2**31, 10**300])
 def test_a_prompt_of_another_length_is_another_prompt(count: int, tmp_path: Path) -> None:
     """However long the engine says it was: nothing of that size is made of it."""
     (tmp_path / FILE).write_text(json.dumps({"tokens": [5, 6, 7, 8], "tokens_evaluated": count}))
