@@ -23,7 +23,7 @@ from harness.outcome import Limits, Request, StopReason
 from harness.record import Ending, Record
 from harness.state import state_of
 from harness.store import Store, add
-from harness.unchanged import SameEngine, SameFiles, check_build
+from harness.unchanged import SameEngine, SameFiles
 from harness.verdict import Judgment
 
 if TYPE_CHECKING:
@@ -103,7 +103,6 @@ class Session:
                     return replace(record, ending=Ending.INTERRUPTED)
                 if outcome.stopped is StopReason.TOTAL_LIMIT:
                     return replace(record, ending=Ending.TOTAL_TIMEOUT)
-                check_build(record, run)
                 self.store.save(run)
             record = add(record, run)
             judgment = publisher.after_run(record)

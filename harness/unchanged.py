@@ -11,8 +11,7 @@ from harness.errors import HeteroTestError
 from harness.rig import file_sha256
 
 if TYPE_CHECKING:
-    from harness.model import Run
-    from harness.record import Manifest, Record
+    from harness.record import Manifest
 
 
 class SameEngine:
@@ -129,22 +128,3 @@ def _stamp(path: Path) -> tuple[int, ...] | None:
     except OSError:
         return None
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
-
-
-def check_build(record: Record, run: Run) -> None:
-    """Look whether a run's log is one of the build that logged the runs before it.
-
-    A wrapper may start an engine that lies elsewhere.
-
-    Raises:
-        HeteroTestError: it names another build.
-    """
-    before = next((known.engine_version for known in record.runs if known.engine_version), None)
-    if before is None or run.engine_version in {None, before}:
-        return
-    raise HeteroTestError(
-        f"variant {run.variant}, repeat {run.repeat}: its log is one of build "
-        f"{run.engine_version}, those before it are of {before}",
-        hint="runs of two engines cannot be compared: go on with the old one and --resume, or "
-        "begin again in another --out",
-    )
