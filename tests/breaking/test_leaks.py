@@ -76,5 +76,6 @@ def test_a_file_that_is_nested_without_end_is_damage(
     (told.out / name).write_text(text)
     assert main(["report", str(told.out)]) == 5
     error = capsys.readouterr().err
-    assert f"{told.out / name}: not a JSON text" in error
+    assert f"{told.out / name}: not what was written: line 1, column " in error
+    assert "lists and objects are nested more than 100 levels deep" in error
     assert "Traceback" not in error

@@ -16,7 +16,16 @@ from tests.real import rig
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+BUILD_LIMIT_S = 1800
+"""The first test waits for the engine to be built, whose time is the machine's."""
 VULKAN_ICD = Path("/usr/share/vulkan/icd.d/lvp_icd.x86_64.json")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test that may be the first one the time to build."""
+    for item in items:
+        if item.path.parent == Path(__file__).parent:
+            item.add_marker(pytest.mark.timeout(BUILD_LIMIT_S))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@
 #
 # DEST defaults to ${XDG_CACHE_HOME:-~/.cache}/hetero-test/llama.cpp-v0.4.0-KIND and KIND to
 # "vulkan". The last line on stdout is the folder that holds llama-server and ggml-rpc-server.
-# Needs bash, npm, git, tar, openssl, flock, gcc and g++ 12 or newer; about a minute on two cores.
+# Needs bash, npm, git, tar, openssl, flock, gcc and g++ 12 or newer; one to three minutes on two cores.
 # Exit code 77: a prerequisite is missing (the reason is on stderr); 1: the build went wrong.
 #
 # The shared libraries and the source they were built from both come prebuilt, as npm packages

@@ -125,7 +125,7 @@ def damaged(document: dict[str, Any], data: st.DataObject) -> str:
         try:
             for key in keys[:-1]:
                 holder = holder[key]
-            holder[keys[-1]] = data.draw(JUNK)
+            holder[keys[-1]] = copy.deepcopy(data.draw(JUNK))
         except (TypeError, KeyError, IndexError):
             continue  # an outer place was damaged before
     return json.dumps(copied)
