@@ -116,7 +116,7 @@ def _ended_badly(outcome: Outcome, reading: Reading) -> StateFinding | None:
 def _bad_ending(outcome: Outcome) -> str | None:
     """How a process failed, in words; None for one that succeeded."""
     name = _signal(outcome)
-    if outcome.exit_code is None:
+    if outcome.exit_code is None or outcome.signal is not None:
         return "it ended without an exit code" if name is None else f"it was ended by {name}"
     if outcome.exit_code == 0:
         return None
@@ -125,7 +125,7 @@ def _bad_ending(outcome: Outcome) -> str | None:
 
 def _signal(outcome: Outcome) -> str | None:
     """The signal that ended a process, also as a wrapper reports it: 128 and its number."""
-    if outcome.exit_code is None:
+    if outcome.exit_code is None or outcome.signal is not None:
         return outcome.signal
     try:
         return signal.Signals(outcome.exit_code - _SIGNAL_EXIT).name

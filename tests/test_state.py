@@ -216,6 +216,17 @@ def test_exit_code_2_beside_an_error_is_a_crash(symptom: Symptom) -> None:
     assert found.state is RunState.CRASHED
 
 
+@pytest.mark.parametrize("code", [0, 2])
+def test_a_signal_counts_whatever_code_is_told_beside_it(code: int) -> None:
+    """What is recorded of an end may contradict itself; the worse of it is believed."""
+    found = state(outcome(exit_code=code, signal="SIGSEGV"), reading(stream=None))
+
+    assert (found.state, found.reason) == (
+        RunState.CRASHED,
+        "the engine crashed: it was ended by SIGSEGV",
+    )
+
+
 @pytest.mark.parametrize("signs", [(), (sign(Symptom.REFUSED, "cannot"),)])
 def test_what_printed_a_stream_was_not_refused(signs: tuple[Sign, ...]) -> None:
     """It failed afterwards, so that it may not be left out as if it could not run here."""
