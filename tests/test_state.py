@@ -408,6 +408,14 @@ def test_another_prompt_is_another_question(echo: tuple[int, ...] | None, said: 
     assert said in (found.reason or "")
 
 
+@pytest.mark.parametrize("expected", [True, False])
+def test_what_an_engine_says_of_its_prompt_is_believed(*, expected: bool) -> None:
+    """A prompt that was cut, or found in a cache, is not the one that was asked for."""
+    found = state(read=reading(echo_trouble="it was cut", echo_expected=expected))
+
+    assert found == StateFinding(state=RunState.WRONG_PROMPT, reason="it was cut")
+
+
 def test_an_engine_that_never_echoes_is_believed() -> None:
     """Only where an echo is expected can it be missed."""
     assert state(read=reading(echo=None, echo_expected=False)).state is RunState.OK
