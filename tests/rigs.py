@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.cli import main
+from hetero_test.cli.main import main
 from tests.scripted import MODEL_FLAGS, Rule, launches, write_build
 
 

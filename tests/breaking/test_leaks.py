@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.builders import host_secrets
-from harness.redact import Redactor, secrets_of
+from hetero_test.publish.redact import Redactor, secrets_of
+from hetero_test.report.formats import host_secrets
 
 
 def redactor(build: Path, out: Path, *flags: str) -> Redactor:
@@ -69,7 +69,7 @@ def test_a_file_that_is_nested_without_end_is_damage(
     text: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """What no parser can take in is told with its path, and is no bug of the reader."""
-    from harness.cli import main
+    from hetero_test.cli.main import main
     from tests.rigs import play
 
     told = play(tmp_path, capsys, args=("--only", "1", "--repeats", "1"))

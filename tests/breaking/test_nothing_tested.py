@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.model import Needs, PlannedVariant, Variant
-from harness.prepare import without_copies
+from hetero_test.plan.prepare import without_copies
+from hetero_test.values.run import Needs, PlannedVariant, Variant
 from tests.rigs import Told, play
 from tests.scripted import MODEL_FLAGS, always, write_build
 
@@ -142,7 +142,7 @@ def _played_while(folder: Path, capsys: pytest.CaptureFixture[str], body: str, *
 
     write_build(folder / "build")
     build(folder / "build" / "strata")
-    from harness.cli import main
+    from hetero_test.cli.main import main
 
     out = folder / "out"
     options = ("--build-dir", str(folder / "build"), "--out", str(out), "--only", "1", *args)

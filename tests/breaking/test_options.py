@@ -117,7 +117,7 @@ def test_going_on_needs_the_name_of_a_run_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """``--resume`` without ``--out`` would begin another run directory, and call it going on."""
-    from harness.cli import main
+    from hetero_test.cli.main import main
     from tests.scripted import MODEL_FLAGS
 
     build = write_build(tmp_path / "build")

@@ -36,7 +36,7 @@ def call(
     out = folder / "out"
     options = args or ("--only", "1", "--repeats", "1")
     words = ("--build-dir", str(build), "--out", str(out), *options, "--", *MODEL_FLAGS)
-    line = f"{shlex.quote(sys.executable)} -m harness {shlex.join(words)} {redirect}"
+    line = f"{shlex.quote(sys.executable)} -m hetero_test {shlex.join(words)} {redirect}"
     done = subprocess.run(
         ["bash", "-c", f"{before} {line}"],
         capture_output=True,
@@ -108,7 +108,7 @@ def test_a_path_that_is_no_text_is_printed_as_it_is(tmp_path: Path) -> None:
     """The report's path can be used as it was printed, whatever bytes it holds."""
     build = write_build(tmp_path / "build")
     out = os.fsencode(tmp_path) + b"/o\xff\xfe"
-    argv: list[str | bytes | Path] = [sys.executable, "-m", "harness", "--build-dir", build]
+    argv: list[str | bytes | Path] = [sys.executable, "-m", "hetero_test", "--build-dir", build]
     argv += ["--out", out]
     done = subprocess.run(
         [*argv, "--only", "1", "--repeats", "1", "--quiet", "--", *MODEL_FLAGS],
@@ -132,7 +132,7 @@ def test_a_user_without_a_home_can_run_a_matrix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A container may have neither HOME nor an entry for its user: nothing to hide."""
-    from harness.builders import host_secrets
+    from hetero_test.report.formats import host_secrets
 
     def homeless() -> Path:
         raise RuntimeError("Could not determine home directory.")

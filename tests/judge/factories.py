@@ -18,8 +18,18 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
-from harness.judge import judge
-from harness.model import (
+from hetero_test.judge.judge import judge
+from hetero_test.values.record import (
+    Ending,
+    EngineFacts,
+    Limits,
+    Manifest,
+    MatrixFacts,
+    Pinned,
+    Record,
+    Rig,
+)
+from hetero_test.values.run import (
     Effect,
     PlannedVariant,
     Probe,
@@ -30,17 +40,7 @@ from harness.model import (
     Speculation,
     Variant,
 )
-from harness.record import (
-    Ending,
-    EngineFacts,
-    Limits,
-    Manifest,
-    MatrixFacts,
-    Pinned,
-    Record,
-    Rig,
-)
-from harness.verdict import Judgment, Kind, Verdict
+from hetero_test.values.verdict import Judgment, Kind, Verdict
 
 LENGTH = 60
 CARD = "GTX 1080 Ti"

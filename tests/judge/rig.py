@@ -6,15 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from harness.followups import next_cell, wedged
-from harness.model import Cell, Effect, Run, RunState, Variant
-from harness.record import Ending, Manifest, Record
-from harness.store import add
+from hetero_test.session.schedule import next_cell, wedged
+from hetero_test.store.run_dir import add
+from hetero_test.values.record import Ending, Manifest, Record
+from hetero_test.values.run import Cell, Effect, Run, RunState, Variant
 from tests.judge.factories import manifest, planned, residency, run, stream
 
 if TYPE_CHECKING:
-    from harness.engines.base import Engine, Survey
-    from harness.model import Device
+    from hetero_test.engines.base import Engine, Survey
+    from hetero_test.values.run import Device
 
 CACHE = "--cache"
 LONGEST = 500

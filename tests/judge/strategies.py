@@ -10,8 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from harness.model import Effect, PlannedVariant, Probe, Purpose, Residency, Run, RunState
-from harness.record import Ending, Manifest, Pinned, Record
+from hetero_test.values.record import Ending, Manifest, Pinned, Record
+from hetero_test.values.run import Effect, PlannedVariant, Probe, Purpose, Residency, Run, RunState
 from tests.judge.factories import ON_DEVICE, RECIPE, planned, probe, residency, stream
 from tests.judge.rig import World, asked, play
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harness.judge import judge
-from harness.model import Effect, Purpose
-from harness.verdict import Conclusion, Kind, Result
+from hetero_test.judge.judge import judge
+from hetero_test.values.run import Effect, Purpose
+from hetero_test.values.verdict import Conclusion, Kind, Result
 from tests.judge.factories import changed, judged, of, record, results, two_prompts
 
 ANCHOR = Kind.ANCHOR

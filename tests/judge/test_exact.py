@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from harness.judge import judge
-from harness.model import Purpose, RunState
-from harness.record import Ending
-from harness.verdict import Conclusion, Judgment, Kind, Result, Verdict
+from hetero_test.judge.judge import judge
+from hetero_test.values.record import Ending
+from hetero_test.values.run import Purpose, RunState
+from hetero_test.values.verdict import Conclusion, Judgment, Kind, Result, Verdict
 from tests.judge.factories import (
     changed,
     context,

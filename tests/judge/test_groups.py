@@ -6,9 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from harness.groups import Bond, Group, comparable, extra_ids, first_baseline, groups, strayed
-from harness.model import Purpose, Residency, RunState
-from harness.record import Record
+from hetero_test.judge.groups import (
+    Bond,
+    Group,
+    comparable,
+    extra_ids,
+    first_baseline,
+    groups,
+    strayed,
+)
+from hetero_test.values.record import Record
+from hetero_test.values.run import Purpose, Residency, RunState
 from tests.judge.factories import changed, context, planned, record, residency, run
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from harness.judge import judge
-from harness.model import Effect, EffectPart, RunState
-from harness.record import Ending, Record
-from harness.verdict import Conclusion, Kind, Result
+from hetero_test.judge.judge import judge
+from hetero_test.values.record import Ending, Record
+from hetero_test.values.run import Effect, EffectPart, RunState
+from hetero_test.values.verdict import Conclusion, Kind, Result
 from tests.judge.factories import (
     DRAFTS,
     changed,

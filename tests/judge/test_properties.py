@@ -10,10 +10,10 @@ from typing import Any
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from harness.judge import judge
-from harness.model import Effect, Purpose, Residency, Run, RunState
-from harness.record import Ending, Record
-from harness.verdict import Conclusion, Judgment, Kind, Result
+from hetero_test.judge.judge import judge
+from hetero_test.values.record import Ending, Record
+from hetero_test.values.run import Effect, Purpose, Residency, Run, RunState
+from hetero_test.values.verdict import Conclusion, Judgment, Kind, Result
 from tests.judge.factories import changed, stream
 from tests.judge.rig import World, asked, play
 from tests.judge.strategies import EDITS, EITHER, NEVER, PLANS, SOUND

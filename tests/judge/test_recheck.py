@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from harness.judge import judge
-from harness.model import Purpose, Speculation
-from harness.recheck import Question, doubt, moved
-from harness.record import Pinned, Record
-from harness.verdict import Conclusion, Judgment, Kind, Verdict
+from hetero_test.judge.judge import judge
+from hetero_test.judge.recheck import Question, doubt, moved
+from hetero_test.values.record import Pinned, Record
+from hetero_test.values.run import Purpose, Speculation
+from hetero_test.values.verdict import Conclusion, Judgment, Kind, Verdict
 from tests.judge.factories import DRAFTS, RECIPE, changed, context, of, record, run
 
 OTHER_DRAFTS = Speculation(rounds=25, window=6, accepted=35, offered=70, tokens_per_round=2.4)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from harness.judge import judge
-from harness.record import Ending
-from harness.repeats import renumbered
-from harness.verdict import Kind, Result
+from hetero_test.judge.judge import judge
+from hetero_test.judge.rules import renumbered
+from hetero_test.values.record import Ending
+from hetero_test.values.verdict import Kind, Result
 from tests.judge.factories import (
     changed,
     context,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.model import stream_md5
-from harness.streams import SHOWN, clusters, first_difference, letter, lettering
-from harness.verdict import Difference
+from hetero_test.judge.streams import SHOWN, clusters, first_difference, letter, lettering
+from hetero_test.values.run import stream_md5
+from hetero_test.values.verdict import Difference
 from tests.judge.factories import run
 
 IDS = st.lists(st.integers(0, 3), max_size=12).map(tuple)

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import psutil
 import pytest
 
-from harness.outcome import Limits, Request
-from harness.processes import survivors, sweep
+from hetero_test.launch.leftovers import survivors, sweep
+from hetero_test.launch.request import Limits, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

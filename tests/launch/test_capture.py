@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.capture import Capture, capturing
-from harness.errors import StoreError
+from hetero_test.errors import StoreError
+from hetero_test.launch.capture import Capture, capturing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,7 @@ CAP = 1000
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A monotonic clock that stands still until it is set."""
     now = [50.0]
-    monkeypatch.setattr("harness.capture.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("hetero_test.launch.capture.time.monotonic", lambda: now[0])
     return now
 
 

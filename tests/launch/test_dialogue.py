@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import psutil
 
-from harness.launch import launch
-from harness.outcome import StopReason
+from hetero_test.launch.process import launch
+from hetero_test.launch.request import StopReason
 from tests.launch.conftest import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from harness.dialogue import Alive
+    from hetero_test.launch.dialogue import Alive
     from tests.launch.conftest import Ask
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.interrupt import HANDLED, Interrupt, interrupt_on_signals
-from harness.launch import launch
-from harness.outcome import StopReason
+from hetero_test.launch.interrupt import HANDLED, Interrupt, interrupt_on_signals
+from hetero_test.launch.process import launch
+from hetero_test.launch.request import StopReason
 from tests.launch.conftest import wait_until
 
 if TYPE_CHECKING:
@@ -135,7 +135,7 @@ def test_a_signal_is_a_wish(ask: Ask, signum: signal.Signals) -> None:
 def test_one_wish_that_arrives_twice_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """`timeout` signals its child and then the group: that is no second wish, a later one is."""
     clock = [100.0]
-    monkeypatch.setattr("harness.interrupt.time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("hetero_test.launch.interrupt.time.monotonic", lambda: clock[0])
     with interrupt_on_signals() as interrupt:
         os.kill(os.getpid(), signal.SIGTERM)
         clock[0] += 0.05

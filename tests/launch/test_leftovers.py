@@ -16,10 +16,17 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from harness import processes
-from harness.launch import launch
-from harness.outcome import StopReason
-from harness.processes import MARK_VARIABLE, Leftover, adopting_orphans, start_of, survivors, sweep
+from hetero_test.launch import leftovers
+from hetero_test.launch.leftovers import (
+    MARK_VARIABLE,
+    Leftover,
+    adopting_orphans,
+    start_of,
+    survivors,
+    sweep,
+)
+from hetero_test.launch.process import launch
+from hetero_test.launch.request import StopReason
 from tests.launch.conftest import bad_command, bystander, is_gone, wait_until
 
 if TYPE_CHECKING:
@@ -112,7 +119,7 @@ def test_descendants_of_other_children_are_left_alone(ask: Ask) -> None:
 
 def test_a_look_that_misses_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """While the kernel knows of a child, an empty look does not prove that there is none."""
-    descendants = processes._descendants
+    descendants = leftovers._descendants
     looks: list[int] = []
 
     def miss_once(pid: int) -> tuple[int, ...]:
@@ -120,7 +127,7 @@ def test_a_look_that_misses_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> N
         return () if len(looks) == 1 else descendants(pid)
 
     with adopting_orphans() as family:
-        monkeypatch.setattr(processes, "_descendants", miss_once)
+        monkeypatch.setattr(leftovers, "_descendants", miss_once)
         with bystander("sleep", "1000", start_new_session=True) as process:
             (found,) = family.members()
 
@@ -130,8 +137,8 @@ def test_a_look_that_misses_is_taken_again(monkeypatch: pytest.MonkeyPatch) -> N
 HARNESS = """
     import json, sys
     from pathlib import Path
-    from harness.launch import launch
-    from harness.outcome import Limits, Request
+    from hetero_test.launch.process import launch
+    from hetero_test.launch.request import Limits, Request
 
     folder, mark, *argv = sys.argv[1:]
     launch(
@@ -171,7 +178,7 @@ def test_an_engine_whose_harness_died_first_never_starts() -> None:
     """A harness that dies before the child could ask for its signal leaves no engine either."""
     script = """
         import os
-        from harness.processes import dying_with_parent
+        from hetero_test.launch.leftovers import dying_with_parent
 
         before_start = dying_with_parent()
         if os.fork() == 0:
@@ -233,7 +240,8 @@ def test_a_recycled_pid_is_never_touched(ask: Ask) -> None:
 def test_a_harness_under_a_harness_does_not_end_itself(ask: Ask) -> None:
     """Neither the harness nor its parents are survivors, even if they carry the mark."""
     script = (
-        "from harness.processes import survivors; import sys; print(len(survivors(sys.argv[1])))"
+        "import sys; from hetero_test.launch.leftovers import survivors\n"
+        "print(len(survivors(sys.argv[1])))"
     )
     result = subprocess.run(
         ["sh", "-c", '"$@"; true', "sh", sys.executable, "-c", script, ask.mark],

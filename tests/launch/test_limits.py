@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness import launch as launch_module
-from harness.launch import launch
-from harness.outcome import StopReason
+from hetero_test.launch import process
+from hetero_test.launch.process import launch
+from hetero_test.launch.request import StopReason
 from tests.launch.conftest import is_gone, wait_until
 
 if TYPE_CHECKING:
@@ -145,8 +145,8 @@ def test_a_process_that_cannot_be_ended_does_not_hang_the_harness(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After KILL in vain (a driver that hangs) the run has an outcome without an exit code."""
-    monkeypatch.setattr(launch_module, "signal_group", lambda _leader, _signum: None)
-    monkeypatch.setattr(launch_module, "_UNKILLABLE_S", 0.1)
+    monkeypatch.setattr(process, "signal_group", lambda _leader, _signum: None)
+    monkeypatch.setattr(process, "_UNKILLABLE_S", 0.1)
 
     outcome = launch(ask.badly("hang", idle_s=0.3, grace_s=0.05))
 

@@ -1,7 +1,7 @@
 """Run the tests on every mutant of the rules; tell which one no test notices.
 
 No part of the ordinary suite: it takes an hour. ``python -m tests.mutation`` runs all of it,
-``python -m tests.mutation harness/recheck.py`` one module. Exit code 1 if any mutant survives
+``python -m tests.mutation judge/recheck.py`` one module. Exit code 1 if any mutant survives
 that ``tests/README.md`` does not list.
 """
 
@@ -28,7 +28,8 @@ import pytest
 from tests.mutation.mutants import Mutant, mutants
 
 ROOT = Path(__file__).parents[2]
-JUDGE = ROOT / "tests" / "judge"
+PACKAGE = ROOT / "harness" / "hetero_test"
+TESTS = ROOT / "tests"
 CPU_LIMIT_S = 240
 """Of processor time, so that a busy machine makes no mutant look as if it had no end."""
 WALL_LIMIT_S = 1200
@@ -37,48 +38,45 @@ ARGUMENTS = (
     *("--hypothesis-profile", "mutation"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
-RANDOM = ("test_properties.py", "test_resuming.py")
+RANDOM = ("judge/test_properties.py", "session/test_resuming.py")
 TARGETS = {
-    "harness/anchors.py": "test_anchors.py",
-    "harness/caution.py": "test_caution.py",
-    "harness/comparisons.py": "test_judge.py",
-    "harness/exact.py": "test_exact.py",
-    "harness/followups.py": "test_followups.py",
-    "harness/groups.py": "test_groups.py",
-    "harness/headline.py": "test_headline.py",
-    "harness/judge.py": "test_judge.py",
-    "harness/lineup.py": "test_exact.py",
-    "harness/masks.py": "test_masks.py",
-    "harness/plan.py": "test_plan.py",
-    "harness/recheck.py": "test_recheck.py",
-    "harness/repeats.py": "test_repeats.py",
-    "harness/standing.py": "test_standing.py",
-    "harness/streams.py": "test_streams.py",
-    "harness/ties.py": "test_followups.py",
+    "judge/comparison.py": "judge/test_exact.py",
+    "judge/groups.py": "judge/test_groups.py",
+    "judge/judge.py": "judge/test_judge.py",
+    "judge/recheck.py": "judge/test_recheck.py",
+    "judge/rules.py": "judge/test_exact.py",
+    "judge/streams.py": "judge/test_streams.py",
+    "judge/variants.py": "judge/test_variants.py",
+    "judge/warnings.py": "judge/test_warnings.py",
+    "judge/wording.py": "judge/test_wording.py",
+    "plan/plan.py": "plan/test_plan.py",
+    "plan/visible_devices.py": "plan/test_visible_devices.py",
+    "session/schedule.py": "session/test_schedule.py",
 }
-"""Modules, and the test file of each that is tried first."""
-ELSEWHERE = {
-    "harness/state.py": "tests/test_state.py",
-    "harness/effect.py": "tests/test_effect.py",
+"""Modules of the package, and the test file of each that is tried first."""
+ALONE = {
+    "session/effect.py": "session/test_effect.py",
+    "session/state.py": "session/test_state.py",
 }
-"""Rules whose tests lie outside of tests/judge."""
+"""Rules that one test file holds."""
 
 
 def tests_of(target: str) -> list[str]:
     """Test files in the order that kills soonest: the module's own, the plain, the random."""
-    if target in ELSEWHERE:
-        return [str(ROOT / ELSEWHERE[target])]
-    plain = sorted(path.name for path in JUDGE.glob("test_*.py") if path.name not in RANDOM)
-    names = dict.fromkeys((TARGETS[target], *plain, *RANDOM))
-    return [str(JUDGE / name) for name in names]
+    if target in ALONE:
+        return [str(TESTS / ALONE[target])]
+    plain = sorted(f"judge/{path.name}" for path in (TESTS / "judge").glob("test_*.py"))
+    others = [name for name in (*plain, *TARGETS.values()) if name not in RANDOM]
+    names = dict.fromkeys((TARGETS[target], *others, *RANDOM))
+    return [str(TESTS / name) for name in names]
 
 
 class _Mutated(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Imports one module from a changed tree."""
 
     def __init__(self, target: str, mutant: Mutant) -> None:
-        self.name = target.removesuffix(".py").replace("/", ".")
-        self.code = compile(mutant.tree, str(ROOT / target), "exec")
+        self.name = "hetero_test." + target.removesuffix(".py").replace("/", ".")
+        self.code = compile(mutant.tree, str(PACKAGE / target), "exec")
 
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: types.ModuleType | None = None
@@ -138,7 +136,7 @@ def argued(readme: str) -> set[tuple[str, str]]:
     found: set[tuple[str, str]] = set()
     target = ""
     for line in readme.splitlines():
-        if line.startswith("- `harness/"):
+        if line.startswith("- `"):
             target = line.split("`")[1]
         elif line.startswith("  - `"):
             found.add((target, line.removeprefix("  - `").removesuffix("`")))
@@ -158,10 +156,10 @@ def main(chosen: Sequence[str]) -> int:
     pydantic.TypeAdapter(int)  # loaded once, before the forks
     sys.dont_write_bytecode = False  # tests are compiled once, not for each mutant
     known = argued((ROOT / "tests" / "README.md").read_text(encoding="utf-8"))
-    every = [*TARGETS, *(name for name, path in ELSEWHERE.items() if (ROOT / path).is_file())]
+    every = [*TARGETS, *ALONE]
     tried, left, new = 0, 0, 0
     for target in chosen or every:
-        source = (ROOT / target).read_text(encoding="utf-8")
+        source = (PACKAGE / target).read_text(encoding="utf-8")
         if not survives(target, Mutant(0, "nothing is changed", ast.parse(source))):
             raise RuntimeError(f"{target}: its tests fail as it is")
         for mutant in mutants(source):

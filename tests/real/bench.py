@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from harness.engines import llama_rpc
-from harness.tiny_models import TinyModel, write_model
+from hetero_test.engines.llama_cpp import demo
+from hetero_test.engines.llama_cpp.tiny_models import TinyModel, write_model
 from tests.real import rig
 from tests.real.matrix import play
 
@@ -35,10 +35,10 @@ def main() -> None:
         folder = Path(scratch)
         model = folder / "model.gguf"
         write_model(MODEL, model)
-        ports = [llama_rpc.free_port(), llama_rpc.free_port()]
+        ports = [demo.free_port(), demo.free_port()]
         for number, port in enumerate(ports):
             log = folder / f"rpc{number}"
-            stack.enter_context(llama_rpc.serving(build / llama_rpc.BINARY, port, log=log))
+            stack.enter_context(demo.serving(build / demo.BINARY, port, log=log))
         addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
         begun = time.perf_counter()
         told = play(

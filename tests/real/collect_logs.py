@@ -15,13 +15,13 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.engines import llama_rpc
-from harness.engines.llama_cpp import LlamaCpp
-from harness.engines.llama_reply import FILE
-from harness.launch import launch
-from harness.model import Probe
-from harness.outcome import Limits, Request
-from harness.tiny_models import write_models
+from hetero_test.engines.llama_cpp import demo
+from hetero_test.engines.llama_cpp.adapter import LlamaCpp
+from hetero_test.engines.llama_cpp.reply import FILE
+from hetero_test.engines.llama_cpp.tiny_models import write_models
+from hetero_test.launch.process import launch
+from hetero_test.launch.request import Limits, Request
+from hetero_test.values.run import Probe
 from tests.real import rig
 from tests.real.other_protocol import other_protocol
 
@@ -77,17 +77,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch, ExitStack() as stack:
         models = Path(scratch) / "models"
         write_models(models)
-        ports = [llama_rpc.free_port(), llama_rpc.free_port()]
+        ports = [demo.free_port(), demo.free_port()]
         for number, port in enumerate(ports):
             log = Path(scratch) / f"rpc{number}"
-            stack.enter_context(llama_rpc.serving(build / llama_rpc.BINARY, port, log=log))
+            stack.enter_context(demo.serving(build / demo.BINARY, port, log=log))
         addresses = ",".join(f"127.0.0.1:{port}" for port in ports)
         for name, flags in RUNS.items():
             given = [
                 flag.replace("{0}", str(ports[0])).replace("{1}", str(ports[1])) for flag in flags
             ]
             run(name, build, models, ("--rpc", addresses, *given), ports)
-        down = llama_rpc.free_port()
+        down = demo.free_port()
         run("rpc-down", build, models, (*DENSE, "--rpc", f"127.0.0.1:{down}"), [down])
         with other_protocol() as port:
             run("rpc-protocol", build, models, (*DENSE, "--rpc", f"127.0.0.1:{port}"), [port])
@@ -99,11 +99,9 @@ def main() -> None:
 
 def _small_server(stack: ExitStack, build: Path, scratch: Path) -> int:
     """An RPC server that may not have more than 1 GiB."""
-    port = llama_rpc.free_port()
+    port = demo.free_port()
     with rig.little_memory():
-        stack.enter_context(
-            llama_rpc.serving(build / llama_rpc.BINARY, port, log=scratch / "small")
-        )
+        stack.enter_context(demo.serving(build / demo.BINARY, port, log=scratch / "small"))
     return port
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from harness.engines import llama_rpc
+from hetero_test.engines.llama_cpp import demo
 from tests.real import rig
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Rpc:
 
     @property
     def address(self) -> str:
-        return f"{llama_rpc.HOST}:{self.port}"
+        return f"{demo.HOST}:{self.port}"
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -96,7 +96,7 @@ def vulkan_build(lib: Path, variants: list[str]) -> Path:
 @pytest.fixture(scope="session")
 def models(tmp_path_factory: pytest.TempPathFactory, lib: Path) -> dict[str, Path]:
     """The tiny models, by name."""
-    tiny = pytest.importorskip("harness.tiny_models")
+    tiny = pytest.importorskip("hetero_test.engines.llama_cpp.tiny_models")
     written: dict[str, Path] = tiny.write_models(tmp_path_factory.mktemp("models"))
     return written
 
@@ -118,11 +118,11 @@ class Servers:
 
     def start(self, build: Path, port: int | None = None) -> Rpc:
         """One server of a build."""
-        port = llama_rpc.free_port() if port is None else port
+        port = demo.free_port() if port is None else port
         self._count += 1
         log = self._folder / f"rpc{self._count}.log"
-        binary = build / llama_rpc.BINARY
-        pid = self._stack.enter_context(llama_rpc.serving(binary, port, log=log))
+        binary = build / demo.BINARY
+        pid = self._stack.enter_context(demo.serving(binary, port, log=log))
         return Rpc(port=port, pid=pid)
 
 

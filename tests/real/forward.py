@@ -7,7 +7,7 @@ import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from harness.engines.llama_rpc import HOST
+from hetero_test.engines.llama_cpp.demo import HOST
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

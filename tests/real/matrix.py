@@ -90,7 +90,7 @@ def play(
         path.write_text(" ".join(map(str, ids)) + "\n")
         files += ["--tokens-file", str(path)]
     out = folder / "out"
-    command = [sys.executable, "-m", "harness", "--build-dir", str(build), "--out", str(out)]
+    command = [sys.executable, "-m", "hetero_test", "--build-dir", str(build), "--out", str(out)]
     command += ["--matrix", str(matrix), "--max-new", str(max_new), "--quiet", *files, *options]
     done = subprocess.run(
         [*command, "--", "-t", "1", *flags],

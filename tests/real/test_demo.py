@@ -18,7 +18,7 @@ def demo(build: Path, out: Path, *options: str) -> Told:
     """``hetero-test demo --engine llama_cpp``."""
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "harness", "demo", "--engine", "llama_cpp"),
+            *(sys.executable, "-m", "hetero_test", "demo", "--engine", "llama_cpp"),
             *("--build-dir", str(build), "--out", str(out), *options),
         ],
         stdin=subprocess.DEVNULL,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from harness.engines import llama_rpc
-from harness.errors import UsageError
+from hetero_test.engines.llama_cpp import demo
+from hetero_test.errors import UsageError
 from tests.real import rig
 from tests.real.forward import Forward, forwarding
 from tests.real.matrix import Told, matrix_file, play
@@ -174,7 +174,7 @@ def test_rpc_server_that_went_away(
 ) -> None:
     """A server that is down when a variant starts crashes it with the engine's own words."""
     alive = servers.start(build)
-    down = llama_rpc.free_port()
+    down = demo.free_port()
     own = matrix_file(
         tmp_path,
         f'id = "gone"\nname = "with a server that is down"\nflags = ["--rpc", "127.0.0.1:{down}"]',

@@ -5,8 +5,8 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from harness.engines.llama_log import LlamaLog
-from harness.engines.llama_reader import read
+from hetero_test.engines.llama_cpp.log import LlamaLog
+from hetero_test.engines.llama_cpp.reader import read
 
 LOGS = Path(__file__).with_name("logs")
 RPC0, RPC1 = "RPC0[127.0.0.1:50052]", "RPC0[127.0.0.1:50053]"

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.base import Survey
-from harness.engines.llama_cpp import IkLlama, LlamaCpp
-from harness.engines.llama_devices import buffer_type
-from harness.errors import UsageError
-from harness.matrix import find
-from harness.model import Device, Needs, PlannedVariant, Probe
-from harness.plan import expand, plan_variants, refuse_owned
+from hetero_test.engines.base import Survey
+from hetero_test.engines.llama_cpp.adapter import IkLlama, LlamaCpp
+from hetero_test.engines.llama_cpp.devices import buffer_type
+from hetero_test.errors import UsageError
+from hetero_test.plan.matrix import find
+from hetero_test.plan.plan import expand, plan_variants, refuse_owned
+from hetero_test.values.run import Device, Needs, PlannedVariant, Probe
 
 GIB = 2**30
 CUDA = tuple(
@@ -26,7 +26,7 @@ RPC = Device(id="RPC0", name="10.0.0.1:50052", kind="RPC0", memory_bytes=None)
 @pytest.fixture
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A dense model and one with experts."""
-    tiny = pytest.importorskip("harness.tiny_models")
+    tiny = pytest.importorskip("hetero_test.engines.llama_cpp.tiny_models")
     found: dict[str, Path] = tiny.write_models(
         tmp_path_factory.mktemp("models"), ("dense-q4_0", "moe-q4_0")
     )

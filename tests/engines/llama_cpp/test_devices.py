@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from harness.engines.llama_devices import (
+from hetero_test.engines.llama_cpp.devices import (
     buffer_type,
     declared,
     device_of,
     fast_first,
     listing,
 )
-from harness.errors import UsageError
-from harness.model import Device
+from hetero_test.errors import UsageError
+from hetero_test.values.run import Device
 
 
 def devices(*entries: str) -> tuple[Device, ...]:

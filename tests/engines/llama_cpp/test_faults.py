@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.engines.llama_log import Fault
+from hetero_test.engines.llama_cpp.log import Fault
 from tests.engines.llama_cpp.samples import LOGS, log, said
 
 

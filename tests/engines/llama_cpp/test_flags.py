@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.engines.llama_flags import MODEL, combine, has_drafter, value
+from hetero_test.engines.llama_cpp.flags import MODEL, combine, has_drafter, value
 
 USER = ("-m", "a.gguf", "-ngl", "20", "-ot", "attn=CPU", "-fa", "on", "-devd", "CUDA1", "-nkvo")
 

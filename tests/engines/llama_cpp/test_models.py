@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.engines.llama_log import Drafts, Moved
+from hetero_test.engines.llama_cpp.log import Drafts, Moved
 from tests.engines.llama_cpp.samples import RPC0, RPC1, log, said
 
 

@@ -10,15 +10,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.engines import llama_lines, llama_patterns
-from harness.engines.llama_faults import Faults
-from harness.engines.llama_lines import lines_of
-from harness.engines.llama_log import LlamaLog
-from harness.engines.llama_models import Models
-from harness.engines.llama_reader import nothing, read
-from harness.engines.llama_startup import Startup
-from harness.engines.llama_tables import Tables
-from harness.engines.llama_timings import FinalTimings
+from hetero_test.engines.llama_cpp import patterns
+from hetero_test.engines.llama_cpp.log import LlamaLog
+from hetero_test.engines.llama_cpp.models import Models
+from hetero_test.engines.llama_cpp.patterns import lines_of
+from hetero_test.engines.llama_cpp.reader import Faults, FinalTimings, Startup, nothing, read
+from hetero_test.engines.llama_cpp.tables import Tables
 from tests.engines.llama_cpp.samples import LOGS
 
 
@@ -60,7 +57,7 @@ def test_chunks_do_not_matter(size: int, monkeypatch: pytest.MonkeyPatch) -> Non
     """Wherever the bytes are cut while they are read, the same comes out."""
     text = (LOGS / "draft-cpu.log").read_bytes()[-9000:]
     whole = read(io.BytesIO(text))
-    monkeypatch.setattr(llama_lines, "_CHUNK_BYTES", size)
+    monkeypatch.setattr(patterns, "_CHUNK_BYTES", size)
     assert read(io.BytesIO(text)) == whole
 
 
@@ -114,12 +111,12 @@ def test_every_row_is_taken_by_one_noun() -> None:
     """What a row finds is not lost, and not counted twice."""
     nouns = (Startup(Tables()), Models(Tables()), FinalTimings(), Faults())
     taken = [name for noun in nouns for name in noun.events()]
-    assert sorted(taken) == sorted(llama_patterns.PATTERNS)
+    assert sorted(taken) == sorted(patterns.PATTERNS)
 
 
 def test_every_row_starts_with_its_key() -> None:
     """A row is found by the first bytes of its message, so these must be literal."""
-    for name, pattern in llama_patterns.PATTERNS.items():
-        key = pattern[: llama_patterns.KEY]
+    for name, pattern in patterns.PATTERNS.items():
+        key = pattern[: patterns.KEY]
         assert re.escape(key.decode()) in {key.decode(), f"\\{key.decode()}", "\\-\\ "}, name
-        assert pattern in llama_patterns.ROWS[key].pattern
+        assert pattern in patterns.ROWS[key].pattern

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harness.codec import from_file, to_text
-from harness.engines import llama_reading
-from harness.engines.base import Asked, Survey, Symptom
-from harness.engines.llama_reply import FILE, Reply, load, request
-from harness.model import Probe, Purpose, Run, RunState, TokenChance
-from harness.outcome import Outcome, StopReason
-from harness.state import state_of
+from hetero_test.engines.base import Asked, Survey, Symptom
+from hetero_test.engines.llama_cpp import reading as llama_reading
+from hetero_test.engines.llama_cpp.reply import FILE, Reply, load, request
+from hetero_test.launch.request import Outcome, StopReason
+from hetero_test.session.state import state_of
+from hetero_test.store.run_json import from_file, to_text
+from hetero_test.values.run import Probe, Purpose, Run, RunState, TokenChance
 from tests.engines.llama_cpp.samples import LOGS
 
 PROBE = Probe(name="p", ids=(1, 2, 3, 4), max_new=4)

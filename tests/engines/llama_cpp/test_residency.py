@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines import llama_reading
-from harness.engines.base import Asked, Reading, Survey
-from harness.engines.llama_devices import declared
-from harness.engines.llama_log import LlamaLog
-from harness.engines.llama_reader import nothing, read
-from harness.engines.llama_residency import memory, ranges, residency, sightings
-from harness.model import Device, Probe, Residency
+from hetero_test.engines.base import Asked, Reading, Survey
+from hetero_test.engines.llama_cpp import reading as llama_reading
+from hetero_test.engines.llama_cpp.devices import declared
+from hetero_test.engines.llama_cpp.log import LlamaLog
+from hetero_test.engines.llama_cpp.reader import nothing, read
+from hetero_test.engines.llama_cpp.residency import memory, ranges, residency, sightings
+from hetero_test.values.run import Device, Probe, Residency
 from tests.engines.llama_cpp.samples import LOGS, log
 
 DEVICES = tuple(

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from harness.engines.base import Asked, Survey
-from harness.engines.llama_cpp import LlamaCpp
-from harness.engines.llama_reply import FILE
-from harness.engines.llama_server import listening_port
-from harness.launch import launch
-from harness.model import Probe, RunState
-from harness.outcome import Limits, Outcome, Request, StopReason
-from harness.state import StateFinding, state_of
+from hetero_test.engines.base import Asked, Survey
+from hetero_test.engines.llama_cpp.adapter import LlamaCpp
+from hetero_test.engines.llama_cpp.client import listening_port
+from hetero_test.engines.llama_cpp.reply import FILE
+from hetero_test.launch.process import launch
+from hetero_test.launch.request import Limits, Outcome, Request, StopReason
+from hetero_test.session.state import StateFinding, state_of
+from hetero_test.values.run import Probe, RunState
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.engines.llama_log import Drafts
-from harness.engines.llama_tables import KEPT
+from hetero_test.engines.llama_cpp.log import Drafts
+from hetero_test.engines.llama_cpp.tables import KEPT
 from tests.engines.llama_cpp.samples import log, said
 
 

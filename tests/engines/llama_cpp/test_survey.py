@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.base import Survey
-from harness.engines.llama_cpp import LlamaCpp
-from harness.engines.llama_survey import known_flags
-from harness.errors import (
+from hetero_test.engines.base import Survey
+from hetero_test.engines.llama_cpp.adapter import LlamaCpp
+from hetero_test.engines.llama_cpp.devices import known_flags
+from hetero_test.errors import (
     EngineNotFoundError,
     NothingToCompareError,
     UsageError,

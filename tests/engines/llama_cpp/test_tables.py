@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.engines import llama_tables
-from harness.engines.llama_tables import Tables
+from hetero_test.engines.llama_cpp import tables
+from hetero_test.engines.llama_cpp.tables import Tables
 from tests.engines.llama_cpp.samples import said
 
 BEGIN = "x: loaded meta data with 1 key-value pairs and 2 tensors from {}.gguf"
@@ -16,7 +16,7 @@ def test_a_table_has_room_for_what_it_knows() -> None:
 
     The last of several values stays.
     """
-    one, other, table = Tables(), Tables(), dict.fromkeys(range(llama_tables.MOST), "")
+    one, other, table = Tables(), Tables(), dict.fromkeys(range(tables.MOST), "")
     one.put(table, 0, "again")
     other.put(table, -1, "new")
     assert (one.overflow, other.overflow) == (False, True)
@@ -26,7 +26,7 @@ def test_a_table_has_room_for_what_it_knows() -> None:
 
 def test_a_list_takes_no_more_than_it_has_room_for() -> None:
     """Who adds is told."""
-    one, other, entries = Tables(), Tables(), [0] * (llama_tables.MOST - 1)
+    one, other, entries = Tables(), Tables(), [0] * (tables.MOST - 1)
     assert one.add(entries, 1)
     assert not other.add(entries, 2)
     assert (one.overflow, other.overflow) == (False, True)
@@ -55,7 +55,7 @@ def test_a_log_that_fills_a_table_has_no_known_placement(
     line: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whichever table it is: what was left out may be what matters."""
-    monkeypatch.setattr(llama_tables, "MOST", 8)
+    monkeypatch.setattr(tables, "MOST", 8)
     begin = BEGIN.format("m")
     few, many = range(7), range(9)
     assert not said(begin, *(line.format(n) for n in few)).overflow

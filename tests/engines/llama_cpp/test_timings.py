@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.engines.llama_log import Drafts, Rate
+from hetero_test.engines.llama_cpp.log import Drafts, Rate
 from tests.engines.llama_cpp.samples import log, said
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harness.engines.base import Asked, Reading, Survey
-from harness.engines.strata import Strata
-from harness.model import Device, Probe
+from hetero_test.engines.base import Asked, Reading, Survey
+from hetero_test.engines.strata.adapter import Strata
+from hetero_test.values.run import Device, Probe
 
 IDS = tuple(range(3000, 3060))
 PROMPT = (220, 5, 17)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.base import Binaries
-from harness.engines.strata import Strata
-from harness.errors import EngineNotFoundError, ExitCode
-from harness.model import Probe
+from hetero_test.engines.base import Binaries
+from hetero_test.engines.strata.adapter import Strata
+from hetero_test.errors import EngineNotFoundError, ExitCode
+from hetero_test.values.run import Probe
 
 PROBE = Probe(name="default", ids=(1, 2), max_new=60)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.engines.strata import Strata
-from harness.model import Purpose, Residency, Run, RunState
+from hetero_test.engines.strata.adapter import Strata
+from hetero_test.values.run import Purpose, Residency, Run, RunState
 
 CARD = "CUDA GTX 1080 Ti"
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.base import Binaries, Survey
-from harness.engines.strata import Strata
-from harness.engines.strata_devices import parse_listing, survey
-from harness.errors import UsageError
-from harness.model import Device
+from hetero_test.engines.base import Binaries, Survey
+from hetero_test.engines.strata.adapter import Strata
+from hetero_test.engines.strata.devices import parse_listing, survey
+from hetero_test.errors import UsageError
+from hetero_test.values.run import Device
 
 LISTING = """\
 device 0: NVIDIA GeForce GTX 1080 Ti

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.engines.base import Sighting
+from hetero_test.engines.base import Sighting
 from tests.engines.strata.samples import (
     AFTER_BINDING,
     FLAGS,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.logs import BLOCK_BYTES
+from hetero_test.engines.lines import BLOCK_BYTES
 from tests.engines.strata.samples import DECODE, IDS, PROMPT, STDERR, STDOUT, dump, read, reread
 
 TEXT = " ".join(map(str, IDS))

@@ -1,0 +1,1 @@
+"""All that is known of llama.cpp and ik_llama.cpp: flags, devices, server, log."""

@@ -1,0 +1,350 @@
+"""Reading a log of llama.cpp, or of a fork of it, into a :class:`LlamaLog`.
+
+A log is read once, as a stream of bytes in constant memory, whatever the length of a line.
+Nothing in it raises: what no row of `patterns` knows is passed over.
+What a row finds is taken by the one noun that names it among its events.
+
+What a log tells once, before anything is answered: build, machine, drafting, readiness.
+
+What takes a row of `patterns.PATTERNS` is called with the line and with the row's arguments.
+
+The final timings of a log, and what it tells of drafting.
+
+What takes a row of `patterns.PATTERNS` is called with the line and with the row's arguments.
+Of several requests the last one counts.
+
+The error lines of llama.cpp and its forks, and which of them mean that a run went wrong.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import IO, TYPE_CHECKING, Final
+
+from hetero_test.engines.lines import decoded, number
+from hetero_test.engines.llama_cpp import patterns
+from hetero_test.engines.llama_cpp.log import Drafts, Fault, ListedDevice, LlamaLog, LogFault, Rate
+from hetero_test.engines.llama_cpp.models import Models
+from hetero_test.engines.llama_cpp.patterns import lines_of, text_of
+from hetero_test.engines.llama_cpp.tables import KEPT, Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+
+def read(stream: IO[bytes]) -> LlamaLog:
+    """Everything that a log says.
+
+    Args:
+        stream: opened in binary mode; read to its end.
+
+    Raises:
+        OSError: the stream cannot be read; nothing that it holds raises.
+    """
+    reader = _Reader()
+    for lines in lines_of(stream):
+        reader.take(lines)
+    return reader.result()
+
+
+def nothing() -> LlamaLog:
+    """What a log says that is not there."""
+    return _Reader().result()
+
+
+class _Reader:
+    """Takes one line after the other."""
+
+    def __init__(self) -> None:
+        self.tables = Tables()
+        self.startup = Startup(self.tables)
+        self.models = Models(self.tables)
+        self.timings = FinalTimings()
+        self.faults = Faults()
+        self.tail: list[bytes] = []
+        self._events = {
+            **self.startup.events(),
+            **self.models.events(),
+            **self.timings.events(),
+            **self.faults.events(),
+        }
+
+    def take(self, lines: list[bytes]) -> None:
+        """Read some lines."""
+        self.tail = [*self.tail, *lines[-KEPT:]][-KEPT:]
+        # Bound to local names, for this loop is what reading a long log costs.
+        head_of, rows_of, key = patterns.HEAD.match, patterns.ROWS.get, patterns.KEY
+        for line in lines:
+            head = head_of(line)
+            if head is None or head.lastindex == 1:
+                continue
+            begin = head.end()
+            rows = rows_of(line[begin : begin + key])
+            if rows is not None and (found := rows.match(line, begin)) is not None:
+                self._event(line, rows, found)
+            elif patterns.BUFFER_WORDS in line:
+                if (found := patterns.BUFFER.match(line, begin)) is not None:
+                    self.models.on_buffer(line, *found.groups())
+            elif (level := head.group(2)) == b"E" or (level is None and is_error(line)):
+                self.faults.on_error(
+                    line, fitting=self.models.fitting, listening=self.startup.listening
+                )
+
+    def _event(self, line: bytes, rows: re.Pattern[bytes], found: re.Match[bytes]) -> None:
+        name = found.lastgroup
+        assert name is not None
+        end = rows.groupindex[name] - 1
+        self._events[name](line, *found.groups()[end - patterns.ARGUMENTS[name] : end])
+
+    def result(self) -> LlamaLog:
+        """Everything read so far."""
+        startup, timings = self.startup, self.timings
+        models = self.models.in_earnest()
+        return LlamaLog(
+            build=startup.build,
+            system=startup.system,
+            devices=tuple(startup.devices.values()),
+            drafting=tuple(dict.fromkeys(startup.drafting)),
+            models=tuple(model.loaded() for model in models),
+            listening=startup.listening,
+            prompt=timings.prompt,
+            decode=timings.decode,
+            drafts=timings.drafts(),
+            overflow=self.tables.overflow,
+            unread_timings=tuple(timings.unread),
+            faults=self.faults.found(),
+            lines=tuple(line for model in models for line in model.lines) + tuple(startup.lines),
+            tail=tuple(text_of(line) for line in self.tail if line),
+        )
+
+
+class Startup:
+    """Takes the lines on the start of the process.
+
+    Attributes:
+        build: number and commit, such as ``4321 (abcdef0)``; None: not told.
+        system: the instruction sets that the CPU backend uses.
+        devices: by the engine's own name of each, such as ``CUDA0``.
+        drafting: the ways of speculation that were set up, as often as they were.
+        listening: a server says that it takes requests.
+        lines: those on drafting, for the report.
+    """
+
+    def __init__(self, tables: Tables) -> None:
+        self.build: str | None = None
+        self.system: tuple[str, ...] = ()
+        self.devices: dict[str, ListedDevice] = {}
+        self.drafting: list[str] = []
+        self.listening = False
+        self.lines: list[str] = []
+        self._tables = tables
+
+    def events(self) -> Mapping[str, Callable[..., None]]:
+        """What takes each row, by its name."""
+        return {
+            "build": self._build,
+            "system": self._system,
+            "device": self._device,
+            "drafting": self._drafting,
+            "no_drafting": self._no_drafting,
+            "listening": self._listening,
+            "old_listening": self._listening,
+        }
+
+    def _build(self, _line: bytes, build: bytes) -> None:
+        self.build = decoded(build)
+
+    def _system(self, _line: bytes, features: bytes) -> None:
+        pairs = (part.partition(b"=") for part in features.split(b"|"))
+        self.system = tuple(
+            decoded(name.strip()) for name, _, value in pairs if value.strip() == b"1"
+        )
+
+    def _device(self, _line: bytes, name: bytes, what: bytes, total: bytes, free: bytes) -> None:
+        device = ListedDevice(
+            id=decoded(name),
+            name=decoded(what),
+            memory_mib=int(total),
+            free_mib=int(free),
+        )
+        self._tables.put(self.devices, device.id, device)
+
+    def _drafting(self, line: bytes, name: bytes) -> None:
+        if len(self.drafting) < KEPT:
+            self.drafting.append(decoded(name))
+            self.lines.append(text_of(line))
+
+    def _no_drafting(self, line: bytes) -> None:
+        if len(self.lines) < KEPT:
+            self.lines.append(text_of(line))
+
+    def _listening(self, _line: bytes) -> None:
+        self.listening = True
+
+
+class FinalTimings:
+    """Takes the lines on what an answer took.
+
+    Attributes:
+        prompt: reading the prompt.
+        decode: every token behind the first.
+        unread: timing lines of a dialect that is not known, verbatim without clocks.
+    """
+
+    def __init__(self) -> None:
+        self.prompt = Rate()
+        self.decode = Rate()
+        self.unread: list[str] = []
+        self._accepted: int | None = None
+        self._offered: int | None = None
+        self._mean_length: float | None = None
+        self._rounds: int | None = None
+        self._draft_ms: float | None = None
+
+    def drafts(self) -> Drafts:
+        """The draft statistics as far as they were told."""
+        return Drafts(
+            accepted=self._accepted,
+            offered=self._offered,
+            mean_length=self._mean_length,
+            rounds=self._rounds,
+            draft_ms=self._draft_ms,
+        )
+
+    def events(self) -> Mapping[str, Callable[..., None]]:
+        """What takes each row, by its name."""
+        return {
+            "acceptance": self._acceptance,
+            "rounds": self._rounds_drafted,
+            "n_drafted": self._n_drafted,
+            "n_accept": self._n_accept,
+            "prompt_time": self._prompt_time,
+            "time": self._time,
+            "generation_time": self._time,
+        }
+
+    def _acceptance(
+        self, _line: bytes, accepted: bytes, offered: bytes, mean: bytes | None
+    ) -> None:
+        self._accepted, self._offered = int(accepted), int(offered)
+        self._mean_length = _number(mean)
+
+    def _rounds_drafted(self, _line: bytes, rounds: bytes, draft_ms: bytes) -> None:
+        self._rounds, self._draft_ms = int(rounds), _number(draft_ms)
+
+    def _n_drafted(self, _line: bytes, count: bytes) -> None:
+        self._offered = int(count)
+
+    def _n_accept(self, _line: bytes, count: bytes) -> None:
+        self._accepted = int(count)
+
+    def _prompt_time(self, line: bytes, *values: bytes | None) -> None:
+        self.prompt = self._rate(line, *values)
+
+    def _time(self, line: bytes, *values: bytes | None) -> None:
+        self.decode = self._rate(line, *values)
+
+    def _rate(
+        self, line: bytes, ms: bytes | None, tokens: bytes | None, tok_s: bytes | None
+    ) -> Rate:
+        if tokens is None:
+            if len(self.unread) < KEPT:
+                self.unread.append(text_of(line))
+            return Rate()
+        # Old builds print no rate; others print "inf" where there was nothing to divide by.
+        return Rate.of(int(tokens), _number(ms), _number(tok_s))
+
+
+def _number(text: bytes | None) -> float | None:
+    return None if text is None else number(decoded(text))
+
+
+_ABORT: Final = re.compile(
+    rb"[^\s:]++:\d{1,15}+: (?=\S)|GGML_ASSERT\(|terminate called |Segmentation fault"
+    rb"|(?:CUDA|ROCm|HIP|MUSA|SYCL|Vulkan) error\b"
+)
+"""``ggml-rpc.cpp:547: Failed to connect to …``: the last words before an abort."""
+
+_NO_MEMORY: Final = re.compile(
+    rb"out of memory|OutOfDeviceMemory|OutOfHostMemory|OutOfMemory|MemoryAllocation|bad_alloc"
+    rb"|insufficient memory|(?:failed|unable) to allocate .*buffer|failed to allocate buffer"
+    rb"|failed to allocate compute|failed to reserve (?:initial output buffer|memory)"
+    rb"|cudaMalloc failed|allocation of size \d{1,15} failed|not enough memory",
+    re.IGNORECASE,
+)
+"""The engine says that the placement does not fit."""
+
+_REFUSED: Final = re.compile(
+    rb"\brequires?\b|not support|unsupported|incompatible|not compatible|\bmust be\b|\binvalid\b"
+    rb"|cannot be (?:used|combined)|can't be used|\bunknown (?:argument|buffer type|device|type)"
+    rb"|is only (?:available|supported)|expected value for argument|doesn't contain"
+    rb"|the argument has been removed",
+    re.IGNORECASE,
+)
+"""The engine says that it does not do what was asked, and why."""
+
+_OLD_ERROR: Final = re.compile(
+    rb"error loading model|failed to (?:load|create|allocate|initialize|decode|compute|eval)"
+    rb"|unable to (?:load|allocate)|out of memory|cudaMalloc failed|couldn't bind"
+    rb"|allocation of size \d{1,15} failed|\bError(?:DeviceLost|OutOf\w{1,9}Memory)\b"
+    rb"|DeviceLostError|Remote RPC server crashed"
+)
+"""Errors of builds that mark no level, and those that backends print by themselves."""
+
+_HARMLESS: Final = re.compile(
+    rb"normal during memory fitting|[Ff]ailed to allocate .*pinned memory"
+    rb"|ggml_cuda_init: failed to initialize \w++: "
+    rb"(?:no \w++-capable device|\w++ driver version is insufficient)"
+)
+"""Errors that the engine itself calls normal, or that cost no more than speed or a backend that
+has no device: memory that is not pinned will do, and where the model is other lines tell."""
+
+
+class Faults:
+    """Takes the error lines; a few of each kind are kept."""
+
+    def __init__(self) -> None:
+        self._found: list[LogFault] = []
+
+    def found(self) -> tuple[LogFault, ...]:
+        """What went wrong, in the order of the log."""
+        return tuple(self._found)
+
+    def events(self) -> Mapping[str, Callable[..., None]]:
+        """What takes each row, by its name."""
+        return {"usage": self._usage}
+
+    def _usage(self, line: bytes, _what: bytes) -> None:
+        # The command line is refused before anything is loaded.
+        self._keep(Fault.REFUSED, line)
+
+    def on_error(self, line: bytes, *, fitting: bool, listening: bool) -> None:
+        """An error line that no other row is about.
+
+        Args:
+            line: the line, with its clock.
+            fitting: it is being tried what fits, and what goes wrong then is no failure.
+            listening: the server took requests already, so that no flag is refused any more.
+        """
+        is_abort = _ABORT.match(line) is not None
+        # The end of the process is a failure even while it is tried what fits.
+        if (fitting and not is_abort) or _HARMLESS.search(line):
+            return
+        if _NO_MEMORY.search(line):
+            self._keep(Fault.NO_MEMORY, line)
+        elif is_abort:
+            self._keep(Fault.ABORT, line)
+        elif not listening and _REFUSED.search(line):
+            self._keep(Fault.REFUSED, line)
+        else:
+            self._keep(Fault.ERROR, line)
+
+    def _keep(self, fault: Fault, line: bytes) -> None:
+        # A generic line that follows a telling one must not push it out, nor the other way.
+        if sum(known.fault is fault for known in self._found) < KEPT:
+            self._found.append(LogFault(fault=fault, line=text_of(line)))
+
+
+def is_error(line: bytes) -> bool:
+    """Whether a line without a level is one of an abort, or of an old build's errors."""
+    return bool(_ABORT.match(line) or _OLD_ERROR.search(line))

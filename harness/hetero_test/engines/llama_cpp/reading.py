@@ -1,0 +1,201 @@
+"""Log and answer of one run to a :class:`Reading`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import repeat
+from typing import TYPE_CHECKING, Final
+
+from hetero_test.engines.base import Reading, Sign, Symptom
+from hetero_test.engines.llama_cpp import reader, residency
+from hetero_test.engines.llama_cpp import reply as llama_reply
+from hetero_test.engines.llama_cpp.devices import CPU
+from hetero_test.engines.llama_cpp.log import Fault, Rate
+from hetero_test.values.run import Residency, Speculation, Timings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from hetero_test.engines.base import Asked, Survey
+    from hetero_test.engines.llama_cpp.log import LlamaLog, LogFault
+    from hetero_test.engines.llama_cpp.reply import Reply
+    from hetero_test.values.run import TokenChance
+
+_SYMPTOMS: Final = {
+    Fault.NO_MEMORY: Symptom.NO_MEMORY,
+    Fault.REFUSED: Symptom.REFUSED,
+    Fault.ABORT: Symptom.ERROR,
+    Fault.ERROR: Symptom.ERROR,
+}
+_MOST_ECHO: Final = 1 << 20
+"""Ids of a prompt's length beyond which nothing is gained by counting them."""
+_REPACK: Final = "CPU_REPACK"
+
+
+def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
+    """Everything that one run's log and answer say; never raises on what it finds there.
+
+    The server logs to standard error; some builds put parts of it on standard output.
+    """
+    log, other = _log(stderr), _log(stdout)
+    if other.models and not log.models:
+        log, other = other, log
+    log = replace(log, faults=(*log.faults, *other.faults))
+    reply = llama_reply.load(asked.folder)
+    devices = asked.survey.devices
+    main = log.main
+    drafts = bool(log.drafts.offered or reply.timings.get("draft_n"))
+    return Reading(
+        stream=reply.tokens,
+        stream_trouble=reply.trouble,
+        echo=_echo(reply, asked),
+        echo_trouble=reply.prompt_trouble,
+        end_of_sequence=reply.end_of_sequence,
+        vocabulary=None if main is None else main.vocabulary,
+        signs=(
+            *(Sign(symptom=_SYMPTOMS[f.fault], line=f.line) for f in _by_weight(log)),
+            *reply.signs,
+        ),
+        residency=_residency(log, asked),
+        context=_context(log, asked.survey, drafts=drafts),
+        sightings=residency.sightings(log, devices),
+        speculation=_speculation(log, reply) if log.drafting or log.draft else None,
+        timings=_timings(log, reply),
+        chances=_chances(reply, drafts=drafts),
+        version=log.build,
+        devices=tuple(f"{number}: {name}" for number, name in _devices(log).items()),
+        lines=log.lines,
+        tail=log.tail,
+        warnings=_warnings(log, reply),
+    )
+
+
+def _residency(log: LlamaLog, asked: Asked) -> Residency:
+    """Unknown where another card has a device's number: its kind is not the one that was listed."""
+    listed = {device.id: device.name for device in asked.survey.devices}
+    # A mask gives a card another number on purpose.
+    masked = any(name.endswith("_VISIBLE_DEVICES") for name in asked.env)
+    for number, name in () if masked else _devices(log).items():
+        if (was := listed.get(number, name)) != name:
+            return Residency(unknown=f"the device list changed: {number} was {was}, now {name}")
+    return residency.residency(log, asked.survey.devices)
+
+
+def _devices(log: LlamaLog) -> dict[str, str]:
+    """Names by number, from this run's own list, else from what its model uses."""
+    if log.devices:
+        return {device.id: device.name for device in log.devices}
+    used = {} if log.main is None else log.main.using
+    return {number: name for number, name in used.items() if name}
+
+
+def _log(path: Path) -> LlamaLog:
+    try:
+        with path.open("rb") as stream:
+            return reader.read(stream)
+    except OSError:
+        return reader.nothing()
+
+
+def _by_weight(log: LlamaLog) -> list[LogFault]:
+    """An abort first: what is printed before and after it follows from it."""
+    return sorted(log.faults, key=lambda fault: fault.fault is not Fault.ABORT)
+
+
+def _echo(reply: Reply, asked: Asked) -> tuple[int, ...] | None:
+    """The prompt as far as the engine repeats it, which is its length alone."""
+    count, ids = reply.prompt_tokens, asked.probe.ids
+    if count is None:
+        return None
+    if count == len(ids):
+        return ids
+    length = max(0, min(count, _MOST_ECHO))
+    return (*ids, *repeat(-1, length))[:length]
+
+
+def _chances(reply: Reply, *, drafts: bool) -> tuple[TokenChance, ...] | None:
+    """Accepted draft tokens come back with log-probability 0: with a drafter none is real."""
+    if drafts or not reply.chances or reply.tokens is None:
+        return None
+    told = tuple(chance.id for chance in reply.chances)
+    return reply.chances if told == reply.tokens[: len(told)] else None
+
+
+def _context(
+    log: LlamaLog, survey: Survey, *, drafts: bool
+) -> Mapping[str, str | int | float | bool | None]:
+    main = log.main
+    out: dict[str, str | int | float | bool | None] = {
+        f"{name} MiB": mib for name, mib in residency.memory(log, survey.devices).items()
+    }
+    if main is not None:
+        out["graph_splits"] = main.contexts[0].splits if main.contexts else None
+        if repacked := main.weights_mib.get(_REPACK):
+            out["repacked"] = f"{repacked:.2f} MiB in {_REPACK}"
+    if log.draft is not None and (seen := _draft_kind(log, survey)):
+        out["draft_kind"] = seen
+    if log.system:
+        out["cpu_features"] = " ".join(log.system)
+    out["drafts_tokens"] = drafts
+    return out
+
+
+def _draft_kind(log: LlamaLog, survey: Survey) -> str | None:
+    assert log.draft is not None
+    places = residency.Map(log.draft, survey.devices)
+    layers = [places.kind(log.draft.layers[layer]) for layer in places.blocks()]
+    if not layers:
+        layers = [places.kind(buffer) for buffer in log.draft.weights_mib]
+        layers = [kind for kind in layers if kind != CPU] or layers
+    return " and ".join(dict.fromkeys(layers)) or None
+
+
+def _speculation(log: LlamaLog, reply: Reply) -> Speculation:
+    accepted, offered = reply.timings.get("draft_n_accepted"), reply.timings.get("draft_n")
+    return Speculation(
+        rounds=log.drafts.rounds,
+        accepted=log.drafts.accepted if accepted is None else int(accepted),
+        offered=log.drafts.offered if offered is None else int(offered),
+        tokens_per_round=log.drafts.mean_length,
+    )
+
+
+def _timings(log: LlamaLog, reply: Reply) -> Timings:
+    """From the answer, which is exact, else from the log."""
+    told = reply.timings
+    drafts = log.drafts
+    prompt = _rate(told.get("prompt_n"), told.get("prompt_ms"), log.prompt)
+    decode = _rate(told.get("predicted_n"), told.get("predicted_ms"), log.decode)
+    per_round = drafts.draft_ms / drafts.rounds if drafts.draft_ms and drafts.rounds else None
+    return Timings(
+        decode_tok_s=decode.tok_s,
+        prefill_tok_s=prompt.tok_s,
+        ttft_ms=prompt.ms,
+        draft_ms_per_round=per_round,
+    )
+
+
+def _rate(count: float | None, ms: float | None, logged: Rate) -> Rate:
+    if not count or not ms or count <= 0 or ms <= 0:
+        return logged
+    return Rate.of(int(count), ms)
+
+
+def _warnings(log: LlamaLog, reply: Reply) -> tuple[str, ...]:
+    found = []
+    if log.draft is not None and not log.drafting and log.listening:
+        found.append("a draft model is loaded, but nothing drafts with it: --spec-type is missing")
+    elif log.drafting and reply.tokens and not reply.timings.get("draft_n"):
+        found.append("a drafter was set up, but it drafted nothing")
+    if log.unread_timings and reply.tokens and not reply.timings:
+        found.append(f"a timing line of an unknown dialect is not read: {log.unread_timings[0]}")
+    rounds, accepted = log.drafts.rounds, log.drafts.accepted
+    if reply.tokens and rounds is not None and accepted is not None:
+        # Each round gives one token beside the accepted ones, and the prompt gives the first.
+        accounted = accepted + rounds + 1
+        if accounted < len(reply.tokens):
+            found.append(
+                f"the draft statistics account for {accounted} of {len(reply.tokens)} tokens"
+            )
+    return tuple(found)

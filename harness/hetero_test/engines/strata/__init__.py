@@ -1,0 +1,1 @@
+"""All that is known of Strata: its flags, its devices, its log."""

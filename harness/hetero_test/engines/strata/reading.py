@@ -1,0 +1,223 @@
+"""From what a Strata log holds to a :class:`~hetero_test.engines.base.Reading`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hetero_test.engines.base import Reading
+from hetero_test.engines.lines import KEEP_BYTES, End, number, tail
+from hetero_test.engines.strata.flags import cache_asked, last_value, whole
+from hetero_test.engines.strata.log import WIDTH, Entry, Log
+from hetero_test.engines.strata.residency import Whereabouts
+from hetero_test.values.run import Speculation, Timings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from hetero_test.engines.base import Asked
+
+Scalar = str | int | float | bool | None
+
+_MOST_DIGITS = 10
+_LARGEST_ID = 2**31 - 1
+_SHARES = 256  # the engine keeps the share of experts read over PCIe in 256ths
+
+
+def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
+    """Everything that one run's output says; what it cannot read is unknown."""
+    most = 4 * asked.probe.max_new + 1000
+    longest = max(most, len(asked.probe.ids)) * (_MOST_DIGITS + 1) + 64
+    keep_bytes = max(KEEP_BYTES, longest)
+    log = Log()
+    log.read(stderr, printed=False, keep_bytes=keep_bytes)
+    log.read(stdout, printed=True, keep_bytes=keep_bytes)
+    where = Whereabouts(log, asked.flags, asked.survey)
+    stream, trouble = _stream(log, most)
+    speculation = _speculation(log)
+    session, vocabulary = log.last("session"), log.last("vocabulary")
+    return Reading(
+        stream=stream,
+        stream_trouble=trouble,
+        echo=_echo(log),
+        end_of_sequence=_ended(stream, asked.flags),
+        vocabulary=None if vocabulary is None else _whole(vocabulary, 0),
+        signs=log.signs,
+        residency=where.residency,
+        context=_context(log, where, asked.flags),
+        sightings=where.sightings,
+        picked=where.picked,
+        speculation=speculation,
+        timings=_timings(log),
+        version=None if session is None else session.groups[0],
+        devices=where.devices,
+        lines=tuple(log.shown),
+        tail=(*_tail(stdout), *_tail(stderr)),
+        warnings=_warnings(log, stream, speculation, asked),
+    )
+
+
+def _stream(log: Log, most: int) -> tuple[tuple[int, ...] | None, str | None]:
+    """The ids of the only dump, or why there is none that can be trusted."""
+    if log.unread:
+        return None, "the output could not be read: " + "; ".join(log.unread)
+    count = log.counts.get("output", 0)
+    if count == 0:
+        return None, "no line of standard output begins with 'output  :'"
+    dump = log.all("output")[0]
+    if count > 1:
+        return None, f"standard output holds {count} output dumps"
+    ids, trouble = _dump(dump, "output  :", most)
+    if trouble is None and log.loose_ids is not None:
+        trouble = f"the output dump goes on in another line: {log.loose_ids!r}"
+    return (ids, None) if trouble is None else (None, trouble)
+
+
+def _dump(entry: Entry, label: str, most: int) -> tuple[tuple[int, ...], str | None]:
+    """The ids of one dump line, and what is wrong with it."""
+    if entry.end is End.LENGTH:
+        return (), f"the {label!r} dump has more than {most} ids, its line is not kept whole"
+    if entry.end is not End.NEWLINE:
+        return (), f"the {label!r} dump is cut: it ends with {entry.end.value}"
+    first, *words = entry.line[len(label) :].rstrip(" \t").split(" ")
+    if len(words) > most:
+        return (), f"the {label!r} dump has {len(words)} ids"
+    wrong = next((word for word in words if not (word.isascii() and word.isdigit())), None)
+    if first:
+        wrong = first
+    if wrong is not None:
+        what = "a negative id" if wrong[:1] == "-" and wrong[1:].isdigit() else "foreign text"
+        return (), f"{what} stands in the {label!r} dump: {wrong[:40]!r}"
+    if any(len(word) > _MOST_DIGITS or int(word) > _LARGEST_ID for word in words):
+        return (), f"the {label!r} dump holds an id that is no 32-bit number"
+    return tuple(map(int, words)), None
+
+
+def _echo(log: Log) -> tuple[int, ...] | None:
+    """The prompt as the engine repeats it, if it does so once and in one whole line."""
+    if log.counts.get("prompt") != 1:
+        return None
+    entry = log.all("prompt")[0]
+    ids, trouble = _dump(entry, "prompt  :", len(entry.line))
+    return ids if trouble is None else None
+
+
+def _ended(stream: Sequence[int] | None, flags: Sequence[str]) -> bool:
+    """Whether the last id is one at which the engine was told to stop."""
+    ends = last_value(flags, "--eos-ids")
+    if not stream or ends is None or "--stop-eos" not in flags:
+        return False
+    return str(stream[-1]) in ends.replace(",", " ").split()
+
+
+def _context(log: Log, where: Whereabouts, flags: Sequence[str]) -> dict[str, Scalar]:
+    """What is recorded beside the residency; None is unknown or not applicable."""
+    estimate, borrowed = log.last("estimate"), log.last("borrowed")
+    swaps, probe, loaded = log.last("swaps"), log.last("probe"), log.last("loaded")
+    lent = 0 if log.last("own_buffers") is not None else None
+    native: bool | None = log.last("native") is not None
+    if not native and log.last("session") is None:
+        native = None  # the engine did not come far enough to tell
+    draft = where.draft if "--mtp" in flags and log.last("ignored") is None else None
+    return {
+        "native_pack": native,
+        "forced_cache": cache_asked(flags).forced,
+        "auto_slots": None if estimate is None else _whole(estimate, 0),
+        "cache_shrunk": log.last("fewer") is not None or log.last("shrunk") is not None,
+        "lent_slots": lent if borrowed is None else _whole(borrowed, 0),
+        "swaps": None if swaps is None else _whole(swaps, 0),
+        "pcie_share": _pcie_share(log, flags),
+        "pcie_probe_gb_s": None if probe is None else number(probe.groups[0]),
+        "main_device": where.main.device,
+        "draft_device": None if draft is None else draft.device,
+        "draft_kind": None if draft is None else draft.kind,
+        "mtp_vram_mib": None if loaded is None else _whole(loaded, 0),
+        "vram_free_after": _free_after(log),
+    }
+
+
+def _pcie_share(log: Log, flags: Sequence[str]) -> float | None:
+    """The share of missed experts that the device reads itself, in steps of 1/256."""
+    printed, probe = log.last("share"), log.last("probe")
+    if printed is not None:
+        return _whole(printed, 0) / _SHARES
+    given = last_value(flags, "--pcie-frac")
+    share = number(given) if given is not None else None
+    if share is None and probe is not None:
+        share = number(probe.groups[1])
+    if share is None or not 0 <= share <= 1:
+        return None
+    return int(share * _SHARES + 0.5) / _SHARES
+
+
+def _free_after(log: Log) -> str | None:
+    """Memory of the role devices once all is loaded, as one text for comparing and showing."""
+    after = {entry.groups[0]: entry for entry in log.all("bound")}
+    return (
+        ", ".join(f"{name}: {e.groups[1]} of {e.groups[2]} MiB" for name, e in after.items())
+        or None
+    )
+
+
+def _speculation(log: Log) -> Speculation | None:
+    entry = log.last("speculation")
+    if entry is None:
+        return None
+    return Speculation(
+        rounds=_whole(entry, 0),
+        window=_whole(entry, 1),
+        accepted=_whole(entry, 2),
+        offered=_whole(entry, 3),
+        tokens_per_round=number(entry.groups[4]),
+    )
+
+
+def _timings(log: Log) -> Timings:
+    decode, prefill, drafting = log.last("decode"), log.last("prefill"), log.last("drafting")
+    return Timings(
+        decode_tok_s=_measured(decode, 0),
+        prefill_tok_s=_measured(prefill, 0),
+        ttft_ms=_measured(prefill, 1),
+        draft_ms_per_round=_measured(drafting, 0),
+    )
+
+
+def _measured(entry: Entry | None, group: int) -> float | None:
+    """A time or a rate; one below nothing comes of a clock that was set back."""
+    value = None if entry is None else number(entry.groups[group])
+    return None if value is None or value < 0 else value
+
+
+def _warnings(
+    log: Log, stream: tuple[int, ...] | None, speculation: Speculation | None, asked: Asked
+) -> tuple[str, ...]:
+    """What a reader should know although it decides nothing."""
+    found = [f"the drafter is ignored: {entry.line[:WIDTH]}" for entry in log.all("ignored")[:1]]
+    found += [f"not read to its end: {why}" for why in log.unread]
+    if log.counts.get("prompt", 0) > 1:
+        found.append(f"the prompt is repeated {log.counts['prompt']} times")
+    if stream is None:
+        return tuple(found)
+    if log.last("decode") is None:
+        found.append("no decode line is understood: the timing is unknown")
+    if "--mtp" in asked.flags and speculation is None and not found and len(stream) > 1:
+        found.append("--mtp was given, and the log holds no draft statistics")
+    if speculation is not None and speculation.rounds is not None:
+        # The first id of a canonical pack comes before the first round.
+        made = speculation.rounds + (speculation.accepted or 0) + (log.last("native") is None)
+        if made < len(stream):
+            found.append(f"the draft statistics account for {made} ids, {len(stream)} were printed")
+    if "--stop-eos" in asked.flags and last_value(asked.flags, "--eos-ids") is None:
+        found.append("--stop-eos without --eos-ids: an early end cannot be told from a cut stream")
+    return tuple(found)
+
+
+def _whole(entry: Entry, group: int) -> int:
+    return whole(entry.groups[group] or "")
+
+
+def _tail(path: Path) -> tuple[str, ...]:
+    try:
+        return tail(path)
+    except OSError:
+        return ()

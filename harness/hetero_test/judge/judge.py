@@ -1,0 +1,164 @@
+"""Runs to verdicts, and these to the one conclusion. Pure: an old run is judged again alike.
+
+A judged record to the exit code that a CI job gates on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hetero_test.errors import ExitCode
+from hetero_test.judge.groups import NEVER_STARTED, baseline_id
+from hetero_test.judge.near_tie import explained
+from hetero_test.judge.rules import comparisons
+from hetero_test.judge.streams import clusters
+from hetero_test.judge.variants import MOVED, effects_of, summaries_of, variant_of
+from hetero_test.judge.warnings import cautions, draft_cautions
+from hetero_test.judge.wording import headline, sentence, unfinished, words
+from hetero_test.values.record import Ending
+from hetero_test.values.run import Effect
+from hetero_test.values.verdict import Conclusion, Judgment, Kind, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hetero_test.values.record import Record
+    from hetero_test.values.verdict import Verdict
+
+
+def judge(record: Record) -> Judgment:
+    """Judge a run directory: every verdict, the clusters, and the conclusion in words."""
+    # In what order runs were stored decides nothing.
+    runs, rechecks = (
+        tuple(sorted(some, key=lambda run: (run.order, run.key)))
+        for some in (record.runs, record.rechecks)
+    )
+    record = replace(record, runs=runs, rechecks=rechecks)
+    found = explained(record, comparisons(record))
+    effects = effects_of(record)
+    conclusion, reason = _conclusion(record, found, effects)
+    summaries = summaries_of(record, found, effects)
+    warnings = (*record.manifest.warnings, *record.warnings, *cautions(record, found))
+    return Judgment(
+        conclusion=conclusion,
+        headline=headline(record, conclusion, reason, found, summaries),
+        reason=sentence(record, conclusion, reason, found, summaries),
+        verdicts=found,
+        clusters=clusters(runs),
+        summaries=summaries,
+        warnings=tuple(dict.fromkeys(warnings)),
+    )
+
+
+def _conclusion(
+    record: Record, found: Sequence[Verdict], effects: Mapping[str, Effect | None]
+) -> tuple[Conclusion, str]:
+    """The conclusion and the reason for it, by the rules in their order."""
+    if (versions := _several_versions(record)) is not None:
+        return Conclusion.INCONCLUSIVE, versions
+    fails = [verdict for verdict in found if verdict.result is Result.FAIL]
+    if fails:
+        noisy = _noisy_baseline(record, fails)
+        if noisy is None:
+            return Conclusion.FAIL, _about(fails[0])
+        return Conclusion.INCONCLUSIVE, noisy
+    if record.ending is not Ending.COMPLETE:
+        return Conclusion.INCONCLUSIVE, unfinished(record)
+    if left := [verdict for verdict in found if verdict.result is Result.INCONCLUSIVE]:
+        return Conclusion.INCONCLUSIVE, _about(_telling(record, left))
+    passed = [v for v in found if v.result is Result.PASS and v.kind is not Kind.REPEAT]
+    if not passed:
+        return Conclusion.INCONCLUSIVE, "no placement was compared with anything"
+    if not any(effects.get(variant_of(record, v.variant)) in MOVED for v in passed):
+        return Conclusion.INCONCLUSIVE, "the streams are equal, but nothing was seen to move"
+    if record.manifest.strict and (why := _strict(record, found, effects)):
+        return Conclusion.INCONCLUSIVE, f"strict: {why}"
+    return Conclusion.PASS, "every comparison is equal"
+
+
+def _several_versions(record: Record) -> str | None:
+    """Placement and engine that changed together cannot be told apart, whatever came of it."""
+    told = dict.fromkeys(r.engine_version for r in record.runs if r.engine_version is not None)
+    if len(told) < 2:
+        return None
+    return f"the engine changed during the matrix (versions {', '.join(told)})"
+
+
+def _noisy_baseline(record: Record, fails: Sequence[Verdict]) -> str | None:
+    """What to say where the baseline's own repeats are all that differs."""
+    base = baseline_id(record.manifest)
+    if any(variant_of(record, verdict.variant) != base for verdict in fails):
+        return None
+    names = [v.variant for v in fails]
+    if base in names:
+        return "the baseline does not repeat itself; placement was not tested"
+    return (
+        f"the baseline does not repeat itself in its extra runs ({', '.join(names)}); "
+        "what is compared with them was not tested"
+    )
+
+
+def _telling(record: Record, left: Sequence[Verdict]) -> Verdict:
+    """The open verdict that explains the rest: the baseline's, else an anchor's."""
+    base = baseline_id(record.manifest)
+    return min(left, key=lambda v: (v.variant != base, v.kind is not Kind.ANCHOR))
+
+
+def _about(verdict: Verdict) -> str:
+    what = {
+        Kind.REPEAT: f"the repeats of variant {verdict.variant}",
+        Kind.EXACT: f"variant {verdict.variant}",
+        Kind.ANCHOR: f"anchor {verdict.variant}",
+    }[verdict.kind]
+    against = "" if verdict.against is None else f" against variant {verdict.against[0]}"
+    return f"{what}{against}: {verdict.reason}"
+
+
+def _strict(
+    record: Record, found: Sequence[Verdict], effects: Mapping[str, Effect | None]
+) -> str | None:
+    """What keeps a strict matrix from passing although every comparison is equal."""
+    for name, effect in effects.items():
+        if effect is not None and effect not in MOVED:
+            return f"the placement of variant {name} is {words(effect)}"
+    for entry in record.manifest.variants:
+        if not entry.planned and not entry.few_devices:
+            return f"variant {entry.variant.id} was not run: {entry.why_not}"
+    for run in record.runs:
+        if run.state in NEVER_STARTED:
+            return f"variant {run.variant} was not run: {run.state}"
+    if told := draft_cautions(record, found):
+        return told[0]
+    if Effect.PROVEN not in effects.values() and not _any_part_proven(record):
+        # What leaves no trace is not shown to have happened.
+        return "no placement is proven to have moved"
+    return None
+
+
+def _any_part_proven(record: Record) -> bool:
+    """Whether the log proves any part of any placement, even beside one that leaves no trace."""
+    parts = (part for run in record.runs if run.usable for part in run.effect_parts)
+    return any(part.effect is Effect.PROVEN for part in parts)
+
+
+ENDINGS = {
+    Ending.INTERRUPTED: ExitCode.INTERRUPTED,
+    Ending.TOTAL_TIMEOUT: ExitCode.TOTAL_TIMEOUT,
+    Ending.BROKEN: ExitCode.COULD_NOT_FINISH,
+}
+CONCLUSIONS = {
+    Conclusion.PASS: ExitCode.PASS,
+    Conclusion.FAIL: ExitCode.FAIL,
+    Conclusion.INCONCLUSIVE: ExitCode.INCONCLUSIVE,
+}
+
+
+def conclusion_code(judgment: Judgment) -> ExitCode:
+    """What a judgment alone amounts to, however its matrix ended."""
+    return CONCLUSIONS[judgment.conclusion]
+
+
+def exit_code(record: Record, judgment: Judgment) -> ExitCode:
+    """How an early end, else the conclusion, is told to the caller."""
+    return ENDINGS.get(record.ending, conclusion_code(judgment))

@@ -1,0 +1,89 @@
+"""Greedy token streams: where two part, and which runs have the same one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hetero_test.values.run import stream_md5
+from hetero_test.values.verdict import Cluster, Difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from hetero_test.values.run import Run
+
+LEAST_TOKENS = 4
+"""Fewer pass nothing: they cannot be told from garbage, and most differences come later."""
+SHOWN = 8
+"""How many ids of each continuation are kept for the report."""
+
+
+def first_difference(this: tuple[int, ...], reference: tuple[int, ...]) -> Difference | None:
+    """Where two streams part, or None when they are equal.
+
+    A stream that is a strict prefix of the other parts from it at its own length.
+    """
+    if this == reference:
+        return None
+    shorter = min(len(this), len(reference))
+    index = next((i for i in range(shorter) if this[i] != reference[i]), shorter)
+    prefix = None
+    if index == shorter:
+        prefix = "this" if index == len(this) else "reference"
+    return Difference(
+        index=index,
+        this=this[index : index + SHOWN],
+        reference=reference[index : index + SHOWN],
+        prefix=prefix,
+    )
+
+
+def alike(stream: tuple[int, ...]) -> str:
+    """That a stream is another's equal, in words, and over which length that was seen."""
+    return "equal over " + ("1 token" if len(stream) == 1 else f"{len(stream)} tokens")
+
+
+def parting(difference: Difference) -> str:
+    """Where two streams part, in words."""
+    if difference.prefix is None:
+        return f"differs from token {difference.index} on"
+    shorter = "it is" if difference.prefix == "this" else "the reference is"
+    return f"{shorter} a strict prefix: parts at token {difference.index}"
+
+
+def letter(number: int) -> str:
+    """The name of the n-th cluster: A to Z, then AA, AB and so on."""
+    out = ""
+    number += 1
+    while number:
+        number, digit = divmod(number - 1, 26)
+        out = chr(ord("A") + digit) + out
+    return out
+
+
+def clusters(runs: Iterable[Run]) -> tuple[Cluster, ...]:
+    """One cluster a distinct stream, lettered in the order in which they appear.
+
+    Streams of different probes are different clusters even where their ids are equal.
+    """
+    found: dict[tuple[str, tuple[int, ...]], list[Run]] = {}
+    for run in runs:
+        if run.stream is not None:
+            found.setdefault((run.probe, run.stream), []).append(run)
+    return tuple(
+        Cluster(
+            letter=letter(number),
+            md5=stream_md5(ids),
+            residencies=tuple(dict.fromkeys(run.residency.label for run in members)),
+            runs=tuple(run.key for run in members),
+        )
+        for number, ((_, ids), members) in enumerate(found.items())
+    )
+
+
+def lettering(runs: Iterable[Run]) -> str:
+    """The order of clusters over some runs: ``A B B``."""
+    names: dict[tuple[int, ...], str] = {}
+    return " ".join(
+        names.setdefault(run.stream, letter(len(names))) for run in runs if run.stream is not None
+    )

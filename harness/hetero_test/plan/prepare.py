@@ -1,0 +1,343 @@
+"""Everything before the first launch: matrix, engine, devices, prompts, plan, manifest."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hetero_test.cli.options import DEFAULT_SEED, DEFAULT_TOKENS, MANY_REPEATS, is_whole
+from hetero_test.engines import ENGINES, engine
+from hetero_test.engines.base import Binaries, Engine, Survey
+from hetero_test.errors import EngineNotFoundError, UsageError
+from hetero_test.formats.json import JsonError
+from hetero_test.judge.streams import LEAST_TOKENS
+from hetero_test.plan import plan, prompts, visible_devices
+from hetero_test.plan.matrix import Matrix, find
+from hetero_test.rig import host
+from hetero_test.values.record import EngineFacts, Limits, Manifest, Pinned
+from hetero_test.version import version
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Mapping, Sequence
+
+    from hetero_test.values.run import PlannedVariant, Probe, Variant
+
+FEW_TOKENS = 16
+"""Fewer new tokens than this are worth a warning."""
+PROBE_ENV = "HETERO_TEST_"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ready:
+    """A matrix that can be launched."""
+
+    manifest: Manifest
+    engine: Engine
+    binaries: Binaries
+    survey: Survey
+    matrix: Matrix
+
+
+def prepare(args: argparse.Namespace) -> Ready:
+    """Turn parsed options into a plan; nothing is launched but the engine's own questions.
+
+    Raises:
+        UsageError: an option, flag or file is wrong.
+        NothingToCompareError: something is missing; see the message.
+    """
+    matrix = find(args.matrix)
+    flags: tuple[str, ...] = args.engine_flags
+    plan.refuse_owned(flags, matrix)
+    family = engine(matrix.engine)
+    binaries = _find(family, args.build_dir)
+    survey = family.survey(
+        binaries,
+        flags,
+        devices=args.devices,
+        kinds=dict(args.device_kind),
+        fast=args.fast_device,
+    )
+    variants = plan.plan_variants(
+        matrix,
+        plan.expand(matrix, survey, family, flags),
+        survey,
+        drafter=family.has_drafter(flags),
+        experts=family.has_experts(flags),
+        cannot_fit=lambda v: family.cannot_fit(survey, family.combine(flags, v.flags)),
+        only=args.only,
+        skip=args.skip,
+    )
+    variants = without_copies(variants, flags, os.environ)
+    plan.require_something(variants, family)
+    made = probes(args, family, flags)
+    refuse_overridden(variants, family.command(binaries, (), made[0], probe_file=Path("probe")))
+    manifest = Manifest(
+        harness=version(),
+        argv=("hetero-test", *args.own_argv),
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        engine=_engine_facts(family, binaries, survey),
+        matrix=matrix.facts,
+        model_flags=flags,
+        model=host.model_files(flags),
+        env=visible_devices.set_already((name for name, _ in matrix.on_device), os.environ),
+        rig=host.rig(survey),
+        probes=made,
+        variants=variants,
+        repeats=args.repeats,
+        warmup=_warmup(args),
+        limits=Limits(run_s=args.timeout, idle_s=args.idle_timeout, total_s=args.total_timeout),
+        pinned=pinned(matrix, survey, asked=args.pinned),
+        on_device=matrix.on_device,
+        owns=matrix.owns,
+        strict=args.strict,
+        prediction=prediction(args.predict),
+        redact=not args.no_redact,
+        mark=f"hetero-test-{uuid.uuid4().hex}",
+    )
+    warnings = _warnings(manifest, matrix)
+    return Ready(
+        manifest=replace(manifest, warnings=warnings, secrets=_secrets(args, manifest)),
+        engine=family,
+        binaries=binaries,
+        survey=survey,
+        matrix=matrix,
+    )
+
+
+def without_copies(
+    variants: Sequence[PlannedVariant], flags: Sequence[str], env: Mapping[str, str]
+) -> tuple[PlannedVariant, ...]:
+    """The variants, but for those that are the baseline under another name.
+
+    What a variant sets may be what the user's command and environment set already. It would be
+    equal to the baseline, and nothing would have been tested.
+    """
+    why = "the model flags and the environment set already what it sets: it is the baseline"
+    return (
+        variants[0],
+        *(
+            replace(entry, planned=False, why_not=why)
+            if entry.planned and _is_set(entry.variant, flags, env)
+            else entry
+            for entry in variants[1:]
+        ),
+    )
+
+
+def _is_set(variant: Variant, flags: Sequence[str], env: Mapping[str, str]) -> bool:
+    wanted = variant.flags
+    if any(env.get(name) != value for name, value in variant.env):
+        return False
+    names = {flag for flag in wanted if flag.startswith("-")}
+    for place in range(len(flags) - len(wanted), -1, -1):
+        if tuple(flags[place : place + len(wanted)]) == wanted:
+            # Of a repeated flag the last one counts.
+            return names.isdisjoint(flags[place + len(wanted) :])
+    return False
+
+
+def refuse_overridden(variants: Sequence[PlannedVariant], command: Sequence[str]) -> None:
+    """Flags that follow a variant's own in every command may not be the variant's.
+
+    Args:
+        variants: as planned.
+        command: what the engine is launched with where there are no flags at all.
+
+    Raises:
+        UsageError: a variant has one; it would change nothing.
+    """
+    own = {word for word in command[1:] if word.startswith("-")}
+    for entry in variants:
+        for flag in entry.variant.flags:
+            if (name := flag.partition("=")[0]) in own:
+                raise UsageError(
+                    f"variant {entry.variant.id} sets {name}, which hetero-test sets itself after "
+                    "it, so it would change nothing",
+                    hint="take it out of the matrix file; --max-new, --tokens and --tokens-file "
+                    "are options",
+                )
+
+
+def _find(family: Engine, build_dir: Path) -> Binaries:
+    """The engine's binaries; a folder of another engine is answered with its name."""
+    if not build_dir.is_dir():
+        what = "it is a file" if build_dir.exists() else "there is no such folder"
+        raise EngineNotFoundError(
+            f"--build-dir {build_dir}: {what}",
+            hint="give the folder in which the engine was built",
+        )
+    try:
+        return family.find(build_dir)
+    except EngineNotFoundError as error:
+        others = [name for name in ENGINES if name != family.name and _holds(name, build_dir)]
+        if not others:
+            raise
+        raise EngineNotFoundError(
+            error.what, hint=f"this folder holds another engine: give --matrix {others[0]}"
+        ) from error
+
+
+def _holds(name: str, build_dir: Path) -> bool:
+    try:
+        engine(name).find(build_dir)
+    except (EngineNotFoundError, ImportError):
+        return False
+    return True
+
+
+def _engine_facts(family: Engine, binaries: Binaries, survey: Survey) -> EngineFacts:
+    try:
+        digest = host.file_sha256(binaries.engine)
+        size = binaries.engine.stat().st_size
+    except OSError as error:
+        raise EngineNotFoundError(f"{binaries.engine}: cannot be read: {error.strerror}") from error
+    return EngineFacts(
+        name=family.name,
+        path=str(binaries.engine),
+        sha256=digest,
+        size_bytes=size,
+        version=survey.version,
+        build_dir=str(binaries.build_dir.absolute()),
+    )
+
+
+def probes(args: argparse.Namespace, family: Engine, flags: Sequence[str]) -> tuple[Probe, ...]:
+    """The prompts: files of the user's, or one from the generator.
+
+    Raises:
+        UsageError: a file is wrong, or an id lies outside the model's vocabulary.
+    """
+    vocabulary = family.vocabulary(flags)
+    if args.tokens_file:
+        made = [_from_file(path, args) for path in args.tokens_file]
+        if len({p.name for p in made}) < len(made):
+            raise UsageError("--tokens-file: two of the files have the same name")
+        if len({p.ids for p in made}) < len(made):
+            raise UsageError("--tokens-file: two of the files hold the same ids")
+    else:
+        made = [
+            prompts.generated(
+                count=_setting(args.tokens, "TOKENS", DEFAULT_TOKENS),
+                seed=_setting(args.seed, "SEED", DEFAULT_SEED),
+                vocab=_setting(args.vocab, "VOCAB", vocabulary or family.probe_vocabulary),
+                max_new=args.max_new,
+            )
+        ]
+    for each in made:
+        if vocabulary is not None and (high := max(each.ids)) >= vocabulary:
+            raise UsageError(
+                f"probe {each.name}: the id {high} is outside the model's vocabulary "
+                f"of {vocabulary}",
+                hint="draw from the model's own with --vocab, or give --tokens-file",
+            )
+    return tuple(made)
+
+
+def _from_file(path: Path, args: argparse.Namespace) -> Probe:
+    name = "default"
+    if len(args.tokens_file) > 1:
+        name = "".join(c if c.isalnum() or c in "._-" else "-" for c in path.stem) or "file"
+    return prompts.from_file(path, max_new=args.max_new, name=name)
+
+
+def _setting(given: int | None, name: str, default: int) -> int:
+    """An option, else the environment, else the default."""
+    if given is not None:
+        return given
+    text = os.environ.get(PROBE_ENV + name)
+    if text is None or not text.strip():
+        return default
+    if not is_whole(text):
+        raise UsageError(f"${PROBE_ENV}{name}: {text[:40]!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def prediction(path: Path | None) -> str | None:
+    """The text of a prediction that is to stand beside the run.
+
+    Raises:
+        UsageError: it cannot be read, or is not what ``triage --json`` prints.
+    """
+    if path is None:
+        return None
+    from hetero_test.triage.answer import read_back
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        read_back.prediction(text)
+    except OSError as error:
+        raise UsageError(f"--predict {path}: cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        what = error if isinstance(error, JsonError) else "it is not UTF-8 text"
+        hint = "make one with hetero-test triage … --json"
+        raise UsageError(f"--predict {path}: {what}", hint=hint) from error
+    return text
+
+
+def _warmup(args: argparse.Namespace) -> int:
+    if args.warmup is not None:
+        return int(args.warmup)
+    return 1 if args.repeats >= MANY_REPEATS else 0
+
+
+def pinned(matrix: Matrix, survey: Survey, *, asked: bool) -> Pinned:
+    """The matrix's recipe, without what this engine's help does not know.
+
+    Raises:
+        UsageError: it was asked for, and the matrix has none.
+    """
+    if asked and not (matrix.pinned_flags or matrix.pinned_env):
+        raise UsageError(f"--pinned: the matrix {matrix.facts.name} has no pinned recipe")
+    keep: list[str] = []
+    left_out: list[str] = []
+    dropping = False
+    for word in matrix.pinned_flags:
+        if word.startswith("-") and not word[1:2].isdigit():
+            dropping = survey.known_flags is not None and word not in survey.known_flags
+            if dropping:
+                left_out.append(word)
+        if not dropping:
+            keep.append(word)
+    return Pinned(flags=tuple(keep), env=matrix.pinned_env, asked=asked, left_out=tuple(left_out))
+
+
+def _warnings(manifest: Manifest, matrix: Matrix) -> tuple[str, ...]:
+    found = []
+    if matrix.note:
+        found.append(f"matrix {matrix.facts.name}: {matrix.note}")
+    if manifest.pinned.asked and manifest.pinned.left_out:
+        found.append(
+            "the pinned recipe is not complete: this engine does not know "
+            + ", ".join(manifest.pinned.left_out)
+        )
+    if untold := [
+        e.variant.id for e in manifest.variants[1:] if e.planned and not e.variant.effect
+    ]:
+        found.append(
+            f"the matrix names no effect of {', '.join(untold)}: no line of the log can show that "
+            "it took place"
+        )
+    if (length := min(prompts.max_new for prompts in manifest.probes)) < FEW_TOKENS:
+        passes = "nothing passes" if length < LEAST_TOKENS else "most differences show later"
+        found.append(
+            f"new tokens are few ({length}): {passes}, and a stream this short cannot be told from "
+            "garbage"
+        )
+    return tuple(found)
+
+
+def _secrets(args: argparse.Namespace, manifest: Manifest) -> tuple[tuple[str, str], ...]:
+    from hetero_test.report.formats import host_secrets
+
+    return host_secrets(
+        argv=manifest.argv,
+        model_flags=manifest.model_flags,
+        env=manifest.env,
+        build_dir=args.build_dir,
+        out=args.out,
+    )

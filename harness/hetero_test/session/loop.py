@@ -1,0 +1,258 @@
+"""One matrix, from its plan to its last run: launch, read, store, and judge after every run."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from hetero_test.engines.base import Asked, Binaries, Engine, Survey
+from hetero_test.errors import HeteroTestError
+from hetero_test.judge.judge import judge
+from hetero_test.launch.interrupt import Interrupt
+from hetero_test.launch.process import launch
+from hetero_test.launch.request import Limits, Request, StopReason
+from hetero_test.rig.contention import Bystanders
+from hetero_test.session.build_guard import SameEngine, SameFiles
+from hetero_test.session.effect import effects, worst
+from hetero_test.session.schedule import next_cell, wedged
+from hetero_test.session.state import state_of
+from hetero_test.store.run_dir import Store, add
+from hetero_test.store.run_json import dumps
+from hetero_test.values.record import Ending, Record
+from hetero_test.values.run import Run
+from hetero_test.values.verdict import Judgment
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hetero_test.engines.base import Reading
+    from hetero_test.launch.request import Outcome
+    from hetero_test.values.run import Cell, Probe
+
+COSTS_BETWEEN_RENDERINGS = 5
+"""The report is rendered again once this many times its own cost has passed since the last."""
+
+
+class Watcher(Protocol):
+    """Who is told how the matrix gets on."""
+
+    def begins(self, record: Record, cell: Cell) -> None:
+        """A cell is about to be launched."""
+
+    def ended(self, record: Record, run: Run, judgment: Judgment) -> None:
+        """A run was stored, and what is known so far was judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """Everything that the loop needs beside the record.
+
+    Attributes:
+        render: record and judgment to the text of ``report.md``.
+        deadline: ``time.monotonic()`` at which the total limit is reached, or None.
+        mark: by which processes of this run directory are found.
+        bystanders: watches the devices meanwhile.
+    """
+
+    engine: Engine
+    binaries: Binaries
+    survey: Survey
+    store: Store
+    watcher: Watcher
+    interrupt: Interrupt
+    render: Callable[[Record, Judgment], str]
+    deadline: float | None
+    mark: str
+    bystanders: Bystanders
+
+    def run(self, record: Record) -> tuple[Record, Judgment]:
+        """Run what is left of a matrix; the record and its judgment as they were published."""
+        record = replace(record, ending=Ending.RUNNING, ending_reason=None)
+        publisher = _Publisher(self)
+        try:
+            with self.bystanders:
+                record = self._loop(record, publisher)
+            noted = dict.fromkeys((*record.warnings, *self.bystanders.told()))
+            record = replace(record, warnings=tuple(noted))
+        except BaseException as error:
+            # Whatever went wrong, what was measured stays readable and says how far it got.
+            told = error.what if isinstance(error, HeteroTestError) else str(error)
+            publisher.last_words(publisher.latest or record, told or type(error).__name__)
+            raise
+        return record, publisher.publish(record)
+
+    def _loop(self, record: Record, publisher: _Publisher) -> Record:
+        engine, manifest = self.binaries.engine, record.manifest
+        unchanged = (SameEngine(engine, manifest), SameFiles(engine, manifest))
+        while (cell := next_cell(record, self.engine)) is not None:
+            if self.interrupt.requested:
+                return replace(record, ending=Ending.INTERRUPTED)
+            if self.deadline is not None and time.monotonic() >= self.deadline:
+                return replace(record, ending=Ending.TOTAL_TIMEOUT)
+            run = self.store.stored(cell)
+            if run is None:
+                self.watcher.begins(record, cell)
+                for same in unchanged:
+                    same.check()
+                outcome, run = self._launch(record, cell)
+                if outcome.stopped is StopReason.INTERRUPTED:
+                    return replace(record, ending=Ending.INTERRUPTED)
+                if outcome.stopped is StopReason.TOTAL_LIMIT:
+                    return replace(record, ending=Ending.TOTAL_TIMEOUT)
+                self.store.save(run)
+            record = add(record, run)
+            judgment = publisher.after_run(record)
+            self.watcher.ended(record, run, judgment)
+        for same in unchanged:  # the last runs, too, were of this engine
+            same.check()
+        if (why := wedged(record)) is not None:
+            return replace(record, ending=Ending.WEDGED, ending_reason=why)
+        return replace(record, ending=Ending.COMPLETE)
+
+    def _launch(self, record: Record, cell: Cell) -> tuple[Outcome, Run]:
+        manifest = record.manifest
+        probe = next(p for p in manifest.probes if p.name == cell.probe)
+        folder = self.store.fresh_folder(cell)
+        argv = self.engine.command(
+            self.binaries, cell.flags, probe, probe_file=self.store.probe_file(probe.name)
+        )
+        request = Request(
+            argv=argv,
+            env=dict(cell.env),
+            stdout=folder / "stdout",
+            stderr=folder / "stderr",
+            limits=Limits(
+                run_s=manifest.limits.run_s,
+                idle_s=manifest.limits.idle_s,
+                deadline=self.deadline,
+            ),
+            mark=f"{self.mark}/{cell.variant}/{cell.probe}-{cell.repeat}",
+            dialogue=self.engine.dialogue(argv, probe, folder),
+        )
+        outcome = launch(request, interrupt=self.interrupt, on_start=self.store.note_start)
+        self.store.save_outcome(folder, dumps(outcome.to_json()))
+        reading = self._read(folder, cell, probe)
+        return outcome, run_of(record, cell, probe, outcome, reading)
+
+    def _read(self, folder: Path, cell: Cell, probe: Probe) -> Reading:
+        asked = Asked(
+            flags=cell.flags,
+            env=dict(cell.env),
+            probe=probe,
+            survey=self.survey,
+            folder=folder,
+        )
+        return self.engine.read(folder / "stdout", folder / "stderr", asked)
+
+
+def run_of(record: Record, cell: Cell, probe: Probe, outcome: Outcome, reading: Reading) -> Run:
+    """What came of a cell: the outcome of its process and the reading of its output. Pure."""
+    finding = state_of(outcome, reading, probe)
+    variant = next(e.variant for e in record.manifest.variants if e.variant.id == cell.of)
+    parts = effects(variant.effect, reading.sightings, reading.picked)
+    is_baseline = cell.of == record.manifest.variants[0].variant.id
+    effect = None if is_baseline else worst(parts)
+    return Run(
+        variant=cell.variant,
+        of=cell.of,
+        probe=cell.probe,
+        repeat=cell.repeat,
+        order=cell.order,
+        purpose=cell.purpose,
+        state=finding.state,
+        reason=finding.reason,
+        quote=finding.quote,
+        exit_code=outcome.exit_code,
+        signal=outcome.signal,
+        elapsed_s=outcome.elapsed_s,
+        started=outcome.started,
+        stream=reading.stream,
+        residency=reading.residency,
+        context=reading.context,
+        speculation=reading.speculation,
+        timings=reading.timings,
+        effect=effect,
+        effect_parts=parts,
+        chances=reading.chances,
+        major_faults=outcome.major_faults,
+        blocks_read=outcome.blocks_read,
+        max_rss_bytes=outcome.max_rss_bytes,
+        pid=outcome.pid,
+        pid_started=outcome.pid_started,
+        engine_version=reading.version,
+        devices=reading.devices,
+        lines=reading.lines,
+        tail=reading.tail,
+        warnings=reading.warnings + _leftovers(outcome),
+        argv=outcome.argv,
+        flags=cell.flags,
+        env=cell.env,
+    )
+
+
+def _leftovers(outcome: Outcome) -> tuple[str, ...]:
+    """The pids are in the outcome: a warning must read the same in every run of the matrix."""
+    if not outcome.leftovers:
+        return ()
+    names = dict.fromkeys(re.sub(r"^pid \d+: ", "", text) for text in outcome.leftovers)
+    count = len(outcome.leftovers)
+    what = "a process" if count == 1 else f"{count} processes"
+    return (f"the engine left {what} behind, ended by the harness: {', '.join(names)}",)
+
+
+class _Publisher:
+    """Judges and writes ``run.json`` and ``report.md`` while the matrix runs.
+
+    ``run.json`` is rewritten after every run. Rendering the report costs more than a fast
+    engine's run, so while runs are shorter than that it follows at intervals.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.latest: Record | None = None  # with every run that was stored so far
+        self.cost_s = 0.0
+        self.rendered_at = float("-inf")
+
+    def after_run(self, record: Record) -> Judgment:
+        """``run.json``, and the report where it is due."""
+        self.latest = record
+        judgment = self._document(record)
+        if time.monotonic() - self.rendered_at >= COSTS_BETWEEN_RENDERINGS * self.cost_s:
+            try:
+                self._report(record, judgment)
+            except HeteroTestError:
+                raise
+            except Exception:  # noqa: BLE001
+                # A report that cannot be rendered must not end what can still be measured;
+                # the last rendering, at the end, shows the reason.
+                return judgment
+        return judgment
+
+    def publish(self, record: Record) -> Judgment:
+        """Both, at the end."""
+        judgment = self._document(record)
+        self._report(record, judgment)
+        return judgment
+
+    def last_words(self, record: Record, why: str) -> None:
+        """Say how far it got; the reason that is on its way to the user matters more."""
+        with suppress(Exception):
+            self.publish(replace(record, ending=Ending.BROKEN, ending_reason=why))
+
+    def _document(self, record: Record) -> Judgment:
+        judgment = judge(record)
+        self.session.store.publish(record, judgment)
+        return judgment
+
+    def _report(self, record: Record, judgment: Judgment) -> None:
+        begun = time.monotonic()
+        try:
+            report = self.session.render(record, judgment)
+        finally:
+            self.rendered_at = time.monotonic()
+            self.cost_s = self.rendered_at - begun
+        self.session.store.publish_report(report)

@@ -1,0 +1,284 @@
+"""The run directory: what is written, when, and how it is found again.
+
+::
+
+    OUT/manifest.json                      what was asked
+    OUT/probes/NAME.txt                    ids, blank-separated
+    OUT/runs/V0/default-1/{stdout,stderr,outcome.json,run.json}
+    OUT/warmup/…, OUT/rechecks/…           likewise
+    OUT/running.json                       pid and start of the last engine
+    OUT/run.json                           the whole, rewritten after every run
+    OUT/report.md                          likewise, as time allows
+
+Every file is written beside its place and renamed into it, so a reader, and a resumed run,
+finds either the old or the new one. Nothing is found by listing folders: ``run.json`` names
+every run, and the plan names every run that may be there beyond it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hetero_test.errors import StoreError, UsageError
+from hetero_test.store.run_json import document, dumps, from_file, load, to_text
+from hetero_test.values.record import MANIFEST_SCHEMA, Ending, Manifest, Record
+from hetero_test.values.run import Purpose, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from hetero_test.values.run import Cell
+    from hetero_test.values.verdict import Judgment
+
+RUNNING = "running.json"
+"""Who was started last; see :meth:`Store.note_start`."""
+RUN_SCHEMA = "hetero-test/stored-run/1"
+LISTS = {
+    Purpose.WARMUP: "warmup",
+    Purpose.RECHECK: "rechecks",
+    Purpose.AFTER_HANG: "rechecks",
+}
+
+
+def list_of(purpose: Purpose) -> str:
+    """The list, and the folder, in which a run of this purpose is kept."""
+    return LISTS.get(purpose, "runs")
+
+
+class Store:
+    """One run directory, owned by this process while it is open for writing."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    # ---- opening ------------------------------------------------------------------------
+
+    @contextmanager
+    def owned(self) -> Iterator[None]:
+        """Hold the directory; one process at a time owns it.
+
+        Raises:
+            StoreError: another process holds it, or it cannot be written.
+        """
+        with writing(self.root):
+            self.root.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.root / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise StoreError(
+                    f"{self.root}: another hetero-test is writing to this folder",
+                    hint="wait for it, or choose another --out",
+                ) from error
+            yield
+        finally:
+            os.close(handle)
+
+    def refuse_used(self, *, besides: tuple[str, ...] = ()) -> None:
+        """Refuse a directory that holds anything ``besides`` what is named.
+
+        Raises:
+            UsageError: it is not empty, or is no directory.
+        """
+        if self.root.exists() and not self.root.is_dir():
+            raise UsageError(f"--out {self.root}: it is not a folder")
+        held = [e.name for e in self.root.iterdir()] if self.root.is_dir() else []
+        if [name for name in held if name not in {".lock", *besides}]:
+            raise UsageError(
+                f"--out {self.root}: the folder is not empty",
+                hint="nothing in it was touched; choose another, or go on there with --resume",
+            )
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Write below the folder, which is never made again once it is gone."""
+        with writing(self.root):
+            if not self.root.is_dir():
+                raise StoreError(
+                    f"{self.root}: the folder is gone", hint="somebody removed or renamed it"
+                )
+            yield
+
+    def begin(self, manifest: Manifest) -> Record:
+        """Write what was asked; the record is empty yet."""
+        with self._writing():
+            for probe in manifest.probes:
+                write(self.probe_file(probe.name), probe.text)
+            write(self.root / "manifest.json", to_text(manifest, schema=MANIFEST_SCHEMA))
+        return Record(manifest=manifest)
+
+    def load(self) -> Record:
+        """The record that the directory holds.
+
+        Raises:
+            StoreError: it holds none, or what it holds cannot be read.
+        """
+        if not (self.root / "manifest.json").is_file():
+            raise UsageError(
+                f"{self.root}: no manifest.json, so this is no run directory",
+                hint="give the folder that hetero-test wrote, the one with report.md in it",
+            )
+        manifest = from_file(self.root / "manifest.json", Manifest, schema=MANIFEST_SCHEMA)
+        record = Record(manifest=manifest)
+        if not (self.root / "run.json").is_file():
+            return record
+        index = load(self.root / "run.json")
+        try:
+            lists = {
+                name: tuple(
+                    from_file(self.root / entry["folder"] / "run.json", Run, schema=RUN_SCHEMA)
+                    for entry in index[name]
+                )
+                for name in ("runs", "warmup", "rechecks")
+            }
+            ending = Ending(index["ending"])
+            noted = tuple(map(str, index.get("noted", ())))
+            _check_known(manifest, (*lists["runs"], *lists["warmup"], *lists["rechecks"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreError(f"{self.root / 'run.json'}: it is not what was written") from error
+        return replace(
+            record,
+            runs=lists["runs"],
+            warmup=lists["warmup"],
+            rechecks=lists["rechecks"],
+            ending=ending,
+            ending_reason=index.get("ending_reason"),
+            warnings=noted,
+        )
+
+    # ---- cells --------------------------------------------------------------------------
+
+    def probe_file(self, name: str) -> Path:
+        """The file that the engine reads its prompt from."""
+        return self.root / "probes" / f"{name}.txt"
+
+    def folder(self, cell: Cell | Run) -> Path:
+        """Where a cell's files lie."""
+        return (
+            self.root / list_of(cell.purpose) / f"V{cell.variant}" / f"{cell.probe}-{cell.repeat}"
+        )
+
+    def fresh_folder(self, cell: Cell) -> Path:
+        """An empty folder for a cell; what an interrupted launch left there is dropped."""
+        folder = self.folder(cell)
+        with self._writing():
+            if folder.exists():
+                shutil.rmtree(folder)
+            folder.mkdir(parents=True)
+        return folder
+
+    def stored(self, cell: Cell) -> Run | None:
+        """The run of a cell that was stored but is not in ``run.json`` yet, if there is one."""
+        path = self.folder(cell) / "run.json"
+        if not path.is_file():
+            return None
+        try:
+            run = from_file(path, Run, schema=RUN_SCHEMA)
+        except StoreError:
+            return None
+        same = run.key == cell.key and run.flags == cell.flags and run.purpose is cell.purpose
+        return run if same else None
+
+    def note_start(self, pid: int, started: str | None) -> None:
+        """Keep who is running, for a later process that finds this one killed."""
+        with self._writing():
+            write(self.root / RUNNING, dumps({"pid": pid, "started": started}), durable=False)
+
+    def last_started(self) -> tuple[tuple[int, str], ...]:
+        """Pid and start of the engine that was running when this folder was left, if any was."""
+        try:
+            held = load(self.root / RUNNING)
+        except StoreError:
+            return ()
+        pid, started = held.get("pid"), held.get("started")
+        if isinstance(pid, int) and isinstance(started, str):
+            return ((pid, started),)
+        return ()
+
+    def save_outcome(self, folder: Path, text: str) -> None:
+        """Keep what came of a process, beside its output."""
+        with self._writing():
+            write(folder / "outcome.json", text, durable=False)
+
+    def save(self, run: Run) -> None:
+        """Keep what came of a cell."""
+        with self._writing():
+            write(self.folder(run) / "run.json", to_text(run, schema=RUN_SCHEMA))
+
+    def publish(self, record: Record, judgment: Judgment) -> None:
+        """Rewrite ``run.json`` atomically."""
+        folders = {
+            (list_of(run.purpose), *run.key): str(self.folder(run).relative_to(self.root))
+            for run in (*record.runs, *record.warmup, *record.rechecks)
+        }
+        text = dumps(document(record, judgment, folders))
+        with self._writing():
+            write(self.root / "run.json", text, durable=record.ending is not Ending.RUNNING)
+
+    def publish_report(self, report: str) -> None:
+        """Rewrite ``report.md`` atomically."""
+        with self._writing():
+            write(self.root / "report.md", report, durable=False)
+
+
+def write(path: Path, text: str, *, durable: bool = True) -> None:
+    """Replace a file by a text, atomically; a durable one is on disk when this returns.
+
+    What can be made again from durable files need not be: waiting for a disk costs more than
+    everything else that is done for a run.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.new")
+    try:
+        with beside.open("w", encoding="utf-8", newline="\n", errors="backslashreplace") as file:
+            file.write(text)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError:
+        beside.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def writing(root: Path) -> Iterator[None]:
+    """Turn what a disk can refuse into an error that says where and what to do.
+
+    Raises:
+        StoreError: the disk is full, read-only, or does not allow it.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or root}: cannot be written: {error.strerror}",
+            hint=f"what was stored in {root} stays as it is and can be read with "
+            "hetero-test report; make room or choose another --out, then go on with --resume",
+        ) from error
+
+
+def _check_known(manifest: Manifest, runs: tuple[Run, ...]) -> None:
+    """A run of something that was never planned is no run of this record."""
+    variants = {entry.variant.id for entry in manifest.variants}
+    probes = {probe.name for probe in manifest.probes}
+    for run in runs:
+        if run.of not in variants or run.probe not in probes:
+            raise ValueError(f"variant {run.of}, probe {run.probe}")
+
+
+def add(record: Record, run: Run) -> Record:
+    """The record with one more run in its list."""
+    name = list_of(run.purpose)
+    if name == "warmup":
+        return replace(record, warmup=(*record.warmup, run))
+    if name == "rechecks":
+        return replace(record, rechecks=(*record.rechecks, run))
+    return replace(record, runs=(*record.runs, run))

@@ -1,0 +1,285 @@
+"""``run.json``: a judged record as the JSON document that other programs read.
+
+Schema ``hetero-test/run/1``, first version. Unknown is null, never 0.
+
+Frozen values to JSON texts and back; pydantic rebuilds them from their annotations.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from hetero_test.errors import StoreError
+from hetero_test.formats.json import JsonError, parse_object
+from hetero_test.values.verdict import Result
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hetero_test.values.record import Record
+    from hetero_test.values.run import PlannedVariant, Run
+    from hetero_test.values.verdict import Explanation, Judgment, VariantSummary, Verdict
+
+SCHEMA = "hetero-test/run/1"
+
+
+def document(
+    record: Record, judgment: Judgment, folders: Mapping[tuple[str, str, str, int], str]
+) -> dict[str, Any]:
+    """The whole of a run directory as plain data.
+
+    Args:
+        record: what was asked and what came of it.
+        judgment: what the judge made of it.
+        folders: where each run's files lie, relative to the run directory, by
+            (list name, variant, probe, repeat).
+    """
+    manifest = record.manifest
+    summaries = {summary.id: summary for summary in judgment.summaries}
+
+    def listed(name: str, runs: tuple[Run, ...]) -> list[dict[str, Any]]:
+        return [_run(run, folders.get((name, *run.key))) for run in runs]
+
+    return {
+        "schema": SCHEMA,
+        "conclusion": judgment.conclusion.value,
+        "headline": judgment.headline,
+        "reason": judgment.reason,
+        "counts": {result.value.lower(): judgment.count(result) for result in Result},
+        "ending": record.ending.value,
+        "ending_reason": record.ending_reason,
+        "harness": manifest.harness,
+        "started": manifest.started,
+        "engine": to_data(manifest.engine) | {"version": _version(record)},
+        "matrix": to_data(manifest.matrix),
+        "model": [to_data(file) for file in manifest.model],
+        "model_flags": list(manifest.model_flags),
+        "env": dict(manifest.env),
+        "pinned": to_data(manifest.pinned),
+        "strict": manifest.strict,
+        "probes": [to_data(probe) for probe in manifest.probes],
+        "repeats": manifest.repeats,
+        "rig": to_data(manifest.rig),
+        "variants": [_variant(e, summaries[e.variant.id]) for e in manifest.variants],
+        "runs": listed("runs", record.runs),
+        "warmup": listed("warmup", record.warmup),
+        "rechecks": listed("rechecks", record.rechecks),
+        "verdicts": [_verdict(verdict) for verdict in judgment.verdicts],
+        "clusters": [
+            {
+                "letter": cluster.letter,
+                "md5": cluster.md5,
+                "residency": list(cluster.residencies),
+                "runs": [
+                    {"variant": name, "probe": probe, "repeat": repeat}
+                    for name, probe, repeat in cluster.runs
+                ],
+            }
+            for cluster in judgment.clusters
+        ],
+        "warnings": list(judgment.warnings),
+        "noted": list(record.warnings),
+    }
+
+
+def _version(record: Record) -> str | None:
+    told = (run.engine_version for run in record.runs if run.engine_version is not None)
+    return next(told, record.manifest.engine.version)
+
+
+def _variant(entry: PlannedVariant, summary: VariantSummary) -> dict[str, Any]:
+    return {
+        "id": entry.variant.id,
+        "name": entry.variant.name,
+        "flags": list(entry.variant.flags),
+        "env": dict(entry.variant.env),
+        "planned": entry.planned,
+        "why_not": entry.why_not,
+        "refused": entry.refused,
+        "effect": None if summary.effect is None else summary.effect.value,
+        "exact": summary.exact,
+        "summary": summary.text,
+    }
+
+
+def _run(run: Run, folder: str | None) -> dict[str, Any]:
+    stream = run.stream
+    return {
+        "variant": run.variant,
+        "of": run.of,
+        "probe": run.probe,
+        "repeat": run.repeat,
+        "order": run.order,
+        "purpose": run.purpose.value,
+        "state": run.state.value,
+        "reason": run.reason,
+        "quote": run.quote,
+        "exit_code": run.exit_code,
+        "signal": run.signal,
+        "started": run.started,
+        "elapsed_s": run.elapsed_s,
+        "tokens": None if stream is None else len(stream),
+        "md5": run.md5,
+        "stream": None if stream is None else list(stream),
+        "residency": {
+            "known": run.residency.known,
+            "label": run.residency.label,
+            "main_kind": run.residency.main_kind,
+            "facts": dict(run.residency.facts),
+            "unknown": run.residency.unknown,
+        },
+        "context": dict(run.context),
+        "speculation": None if run.speculation is None else to_data(run.speculation),
+        "draft_ms_per_round": run.timings.draft_ms_per_round,
+        "decode_tok_s": run.timings.decode_tok_s,
+        "prefill_tok_s": run.timings.prefill_tok_s,
+        "ttft_ms": run.timings.ttft_ms,
+        "effect": None if run.effect is None else run.effect.value,
+        "effect_parts": [to_data(part) for part in run.effect_parts],
+        "major_faults": run.major_faults,
+        "blocks_read": run.blocks_read,
+        "max_rss_bytes": run.max_rss_bytes,
+        "pid": run.pid,
+        "pid_started": run.pid_started,
+        "devices": list(run.devices),
+        "argv": list(run.argv),
+        "env": dict(run.env),
+        "warnings": list(run.warnings),
+        "folder": folder,
+    }
+
+
+def _explanation(explanation: Explanation) -> dict[str, Any]:
+    def candidates(top: tuple[tuple[int, float], ...]) -> list[dict[str, float]]:
+        return [{"id": token, "logprob": logprob} for token, logprob in top]
+
+    return {
+        "text": explanation.text,
+        "tie": None if explanation.tie is None else explanation.tie.value,
+        "gap": explanation.gap,
+        "bound": explanation.bound,
+        "values": explanation.values,
+        "this_top": candidates(explanation.this_top),
+        "reference_top": candidates(explanation.reference_top),
+        "largest_before": explanation.largest_before,
+    }
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    difference = verdict.difference
+    return {
+        "kind": verdict.kind.value,
+        "variant": verdict.variant,
+        "probe": verdict.probe,
+        "repeat": verdict.repeat,
+        "against": None
+        if verdict.against is None
+        else {"variant": verdict.against[0], "repeat": verdict.against[1]},
+        "result": verdict.result.value,
+        "reason": verdict.reason,
+        "cause": verdict.cause,
+        "explanation": None if verdict.explanation is None else _explanation(verdict.explanation),
+        "first_difference": None if difference is None else difference.index,
+        "continuations": None
+        if difference is None
+        else {"this": list(difference.this), "reference": list(difference.reference)},
+        "prefix": None if difference is None else difference.prefix,
+    }
+
+
+T = TypeVar("T")
+
+
+_ADAPTERS: dict[type, TypeAdapter[Any]] = {}
+
+
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    """Building one takes longer than using it a hundred times."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    return _ADAPTERS[kind]
+
+
+def to_data(value: object) -> dict[str, Any]:
+    """A frozen value as plain data, keys in the order of its fields."""
+    data: dict[str, Any] = _plain(value)
+    return data
+
+
+def _plain(value: Any) -> Any:
+    """What JSON can hold; a number that is none is unknown, and unknown is null."""
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if value is None or isinstance(value, str | int):
+        return value
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(held) for key, held in value.items()}
+    return [_plain(held) for held in value]
+
+
+def to_text(value: object, *, schema: str) -> str:
+    """A frozen value as a JSON text that names its schema."""
+    return dumps({"schema": schema, **to_data(value)})
+
+
+def dumps(data: dict[str, Any]) -> str:
+    """A JSON text that any program can read.
+
+    An argument that was no UTF-8 holds surrogates, which only an escape can carry.
+    """
+    text = json.dumps(data, ensure_ascii=False) + "\n"
+    return text if text.isascii() or _is_utf8(text) else json.dumps(data) + "\n"
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def from_file(path: Path, kind: type[T], *, schema: str) -> T:
+    """The value that a file holds.
+
+    Raises:
+        StoreError: the file cannot be read, is cut short, or is of another schema.
+    """
+    data = load(path)
+    if data.pop("schema", None) != schema:
+        raise StoreError(
+            f"{path}: it does not hold {schema}",
+            hint="it was written by another version of hetero-test, or by something else",
+        )
+    try:
+        value: T = _adapter(kind).validate_python(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise StoreError(f"{path}: {where}: {first['msg']}") from error
+    return value
+
+
+def load(path: Path) -> dict[str, Any]:
+    """A JSON object.
+
+    Raises:
+        StoreError: it cannot be read, or is no JSON object.
+    """
+    try:
+        return parse_object(path.read_bytes())
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+    except JsonError as error:
+        raise StoreError(f"{path}: not what was written: {error}") from error

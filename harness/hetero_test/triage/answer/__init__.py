@@ -1,0 +1,1 @@
+"""A question comes in; forecasts, recommendations, hazards and inputs go out."""

@@ -1,0 +1,1 @@
+"""What measured points teach: priors and points come in, estimates and intervals go out."""

@@ -1,0 +1,145 @@
+"""What the calibration points teach, and what one point is then predicted to be.
+
+Points of one rig share its deviations, which are forgotten with the rig; what is kept is what
+they say of the classes. To score a point everything of its repository or thread is left out,
+so nothing is scored on what it was fitted to.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hetero_test.triage.cost.placement import Drafting, Placement, Read
+from hetero_test.triage.cost.prompt import Computing, Prompt, prompt_log_ms
+from hetero_test.triage.cost.token import log_ms, verify_cost
+from hetero_test.triage.learn.estimates import Beliefs
+from hetero_test.triage.learn.points import Quantity, Use
+from hetero_test.triage.learn.priors import first_belief
+from hetero_test.triage.learn.uncertainty import predict_placement
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from hetero_test.triage.learn.estimates import Reader
+    from hetero_test.triage.learn.points import Point, PointPlacement
+
+SPEED_NOISE = 0.03
+"""Standard deviation of ln(speed) between runs of one placement."""
+MODEL_NOISE = 0.08
+"""The same of what the terms leave out, when a point teaches."""
+BATCH_NOISE = 0.15
+"""The same of a batch's cost, which kernels change in steps."""
+
+
+def learn(points: Iterable[Point], *, without: frozenset[str] = frozenset()) -> Beliefs:
+    """First beliefs, narrowed by all points but those of these sources.
+
+    Args:
+        points: in any order; taken by source and rig.
+        without: names as `Point.origin` tells them.
+    """
+    beliefs = Beliefs(first_belief)
+    usable = [p for p in points if p.use is not Use.NONE and p.origin not in without]
+    for place in sorted({point.place for point in usable}):
+        for point in usable:
+            if point.place == place and not point.shares:
+                _teach(beliefs, point)
+        beliefs.drop(lambda name: "@" in name)
+    return beliefs
+
+
+def predict_point(point: Point, beliefs: Beliefs) -> tuple[float, float]:
+    """ln(b/a) and its standard deviation, with `a` and device speeds as measured baselines.
+
+    Args:
+        point: one that is scored.
+        beliefs: what other sources taught; not changed.
+    """
+    assert point.a is not None
+    assert point.b is not None
+    own = beliefs.copy()
+    baseline, tried = _model(point, point.a), _model(point, point.b)
+    _endpoints(own, point, point.a)
+    if point.a.tok_s:
+        own.condition(baseline, math.log(1e3 / point.a.tok_s), SPEED_NOISE)
+    if point.quantity is Quantity.PREFILL:
+        return own.predict(lambda read: baseline(read) - tried(read))
+
+    def ratio(placement: Placement) -> Callable[[Reader], float]:
+        return lambda read: baseline(read) - log_ms(placement, read)
+
+    return predict_placement(own, point.placement(point.b), ratio)
+
+
+def _teach(beliefs: Beliefs, point: Point) -> None:
+    for rows, cost in point.verify_measured.items():
+        beliefs.condition(_batch(point, int(rows)), math.log(cost), BATCH_NOISE)
+    # A baseline that drafts tells its step and its rounds only together: take the ratio.
+    together = point.a is not None and point.a.drafting is not None
+    if point.a is not None and point.a.tok_s and not together:
+        noise = MODEL_NOISE if point.a.read else SPEED_NOISE
+        beliefs.condition(_model(point, point.a), math.log(1e3 / point.a.tok_s), noise)
+    if point.a is not None and point.b is not None and point.log_ratio is not None:
+        a, b = _model(point, point.a), _model(point, point.b)
+        if together or not point.b.tok_s:
+            beliefs.condition(lambda read: a(read) - b(read), point.log_ratio, MODEL_NOISE)
+        else:
+            beliefs.condition(b, math.log(1e3 / point.b.tok_s), MODEL_NOISE)
+    beliefs.drop(lambda name: name == "step" or name.startswith("drafting:"))
+
+
+def _model(point: Point, side: PointPlacement) -> Callable[[Reader], float]:
+    """ln(ms a token) of one side as a function of the unknowns."""
+    if point.quantity is Quantity.PREFILL:
+        assert side.prefill is not None
+        prompt = Prompt(
+            tokens=side.prefill.tokens,
+            ubatch=side.prefill.ubatch,
+            upload_gb=side.prefill.upload_gb,
+            link_gb_s=side.prefill.link_gb_s,
+            active_parameters_b=side.prefill.active_parameters_b,
+            computing=(Computing(device="main", device_class=point.main_class),),
+        )
+        return partial(prompt_log_ms, prompt)
+    placement = point.placement(side)
+    return partial(log_ms, placement)
+
+
+def _batch(point: Point, rows: int) -> Callable[[Reader], float]:
+    """Ln V(rows) of a placement as a function of the unknowns."""
+    placement = Placement(
+        shape=point.shape, main_class=point.main_class, experts_on_cpu=point.experts_on_cpu
+    )
+    drafting = Drafting(window=max(1, rows - 1), tokens_per_round=1.0, rows=rows)
+    return lambda read: math.log(verify_cost(placement, drafting, (), read))
+
+
+def _endpoints(beliefs: Beliefs, point: Point, side: PointPlacement) -> None:
+    """Condition on devices that were measured doing all of it alone."""
+    placement = point.placement(side)
+    for device in placement.devices:
+        if device.alone_tok_s is None:
+            continue
+        alone = Placement(
+            devices=placement.devices,
+            shape=placement.shape,
+            reads=_moved_to(device.id, placement.reads),
+            overheads=placement.overheads,
+        )
+        goal = math.log(1e3 / device.alone_tok_s)
+        beliefs.condition(partial(log_ms, alone), goal, SPEED_NOISE)
+
+
+def _moved_to(device_id: str, reads: Sequence[Read]) -> tuple[Read, ...]:
+    return tuple(
+        Read(
+            device=device_id,
+            gb=part.gb,
+            kv_gb=part.kv_gb,
+            experts=part.experts,
+            quantization=part.quantization,
+        )
+        for part in reads
+    )

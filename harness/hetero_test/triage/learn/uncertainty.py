@@ -1,0 +1,87 @@
+"""How unsure a prediction of a placement is, where a slope at the middle does not tell.
+
+All devices of a parallel split wait for the slower one. At the middle of what is believed that
+is one of them, and how unsure the others are would count for nothing, although any of them may
+be the slower one: an unmeasured card beside a measured one would seem to be measured too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hetero_test.triage.cost.prompt import prompt_log_ms
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from hetero_test.triage.cost.placement import Placement
+    from hetero_test.triage.cost.prompt import Prompt
+    from hetero_test.triage.learn.estimates import Beliefs, Reader
+
+    Modeled = Callable[[Placement], Callable[[Reader], float]]
+
+
+def predict_placement(
+    beliefs: Beliefs, placement: Placement, modeled: Modeled
+) -> tuple[float, float]:
+    """Mean and standard deviation of a logarithm of a placement's time.
+
+    Of a parallel split the deviation is at least that with each of its devices as the one that
+    is waited for, in the proportion of its time to the whole.
+
+    Args:
+        beliefs: what is believed; changed only by unknowns that are met.
+        placement: whose time it is.
+        modeled: the logarithm as a function of the unknowns: of the time in ms, or of a ratio
+            with it.
+    """
+    value, spread = beliefs.predict(modeled(placement))
+    return value, max([spread, *_as_slowest(beliefs, placement, modeled, value).values()])
+
+
+def deciding_placement(beliefs: Beliefs, placement: Placement, modeled: Modeled) -> Placement:
+    """The placement with the device as its slowest that leaves most in doubt."""
+    value, spread = beliefs.predict(modeled(placement))
+    found = _as_slowest(beliefs, placement, modeled, value)
+    widest = max(found, key=lambda name: found[name], default=None)
+    if widest is None or found[widest] <= spread:
+        return placement
+    return replace(placement, slowest=widest)
+
+
+def predict_prompt(beliefs: Beliefs, prompt: Prompt) -> tuple[float, float]:
+    """Mean and standard deviation of ln(ms a token) of a prompt, likewise."""
+    value, spread = beliefs.predict(partial(prompt_log_ms, prompt))
+    devices = [part.device for part in prompt.computing] if prompt.parallel else []
+    found = _deviations(
+        beliefs, devices, lambda name: partial(prompt_log_ms, replace(prompt, slowest=name)), value
+    )
+    return value, max([spread, *found.values()])
+
+
+def _as_slowest(
+    beliefs: Beliefs, placement: Placement, modeled: Modeled, value: float
+) -> dict[str, float]:
+    """By device of a parallel split: the deviation if the others waited for it."""
+    reading = {part.device for part in placement.reads} if placement.parallel else set()
+    devices = [device.id for device in placement.devices if device.id in reading]
+    return _deviations(
+        beliefs, devices, lambda name: modeled(replace(placement, slowest=name)), value
+    )
+
+
+def _deviations(
+    beliefs: Beliefs,
+    devices: Sequence[str],
+    waiting_for: Callable[[str], Callable[[Reader], float]],
+    value: float,
+) -> dict[str, float]:
+    """Deviations with each device as the slowest, in the proportion of its time to `value`."""
+    found = {}
+    for name in devices:
+        one, spread = beliefs.predict(waiting_for(name))
+        found[name] = spread * math.exp(-abs(one - value))
+    return found

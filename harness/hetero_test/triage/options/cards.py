@@ -1,0 +1,193 @@
+"""Two cards and the host: a mixture whose experts fill both cards, the rest on the CPU."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from hetero_test.rig.facts import DeviceFacts
+from hetero_test.triage.cost.memory import fill
+from hetero_test.triage.options import engine_flags
+from hetero_test.triage.options.alone import host_fill, placement_on, prompt_on, reads_on
+from hetero_test.triage.options.devices import peer_access, told_us
+from hetero_test.triage.options.option import Family, Option
+from hetero_test.triage.options.room import buffers, room, upload
+
+if TYPE_CHECKING:
+    from hetero_test.triage.answer.question import Question
+    from hetero_test.triage.cost.memory import Fill
+    from hetero_test.triage.cost.placement import Placement, Read
+    from hetero_test.triage.model.bytes import ModelBytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardPart:
+    """What one card of a layer split has.
+
+    Attributes:
+        layers: a range of them, with attention, shared weights and KV.
+        layers_share: of the model's layers.
+        expert_layers: those of its layers whose experts it has too.
+        expert_bytes: size of these experts.
+    """
+
+    card: DeviceFacts
+    layers: range
+    layers_share: float
+    expert_layers: tuple[int, ...]
+    expert_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostPart:
+    """What the CPU has beside a layer split: the experts that no card has room for."""
+
+    cpu: DeviceFacts
+    expert_layers: tuple[int, ...]
+    expert_bytes: int
+
+
+def two_cards_and_host(
+    question: Question,
+    sizes: ModelBytes,
+    cards: tuple[DeviceFacts, DeviceFacts],
+    cpu: DeviceFacts,
+) -> Option | None:
+    """Layers over two cards by memory; of the experts what fits, the others on the CPU.
+
+    Every split then also waits for copies between the cards, where these have no peer access:
+    four published placements that added a second card so were slower than before.
+
+    None: the model is dense, a card holds no experts at all, or both hold all.
+    """
+    if not sizes.expert_layers:
+        return None
+    parts = _layer_split(question, sizes, cards)
+    host = _left_over(sizes, parts, cpu)
+    if not host.expert_layers or not all(part.expert_layers for part in parts):
+        return None
+    ids = (*(card.id for card in cards), cpu.id)
+    option = Option(
+        key=f"resident:{'+'.join(ids)}",
+        title=f"layers over {cards[0].id} and {cards[1].id}, experts of "
+        f"{len(host.expert_layers)} of {len(sizes.expert_layers)} layers on {cpu.id}",
+        family=Family.RESIDENT,
+        devices=ids,
+        placement=_placement(question, sizes, parts, host),
+        fills=_fills(question, sizes, parts, host),
+        words=engine_flags.cards_and_host(
+            [card.id for card in cards], [len(part.layers) for part in parts], host.expert_layers
+        ),
+        notes=("each split waits for copies between the cards unless they have peer access",),
+    )
+    return _with_prompt(question, sizes, option, parts, host)
+
+
+def _layer_split(
+    question: Question, sizes: ModelBytes, cards: tuple[DeviceFacts, DeviceFacts]
+) -> tuple[CardPart, CardPart]:
+    """Layers by card in proportion to what each has free, and the experts that then fit."""
+    free = [max(1.0, room(question, sizes, card, trunk=False)) for card in cards]
+    first = round(sizes.layers * free[0] / sum(free))
+    return (
+        _card_part(question, sizes, cards[0], range(first)),
+        _card_part(question, sizes, cards[1], range(first, sizes.layers)),
+    )
+
+
+def _card_part(question: Question, sizes: ModelBytes, card: DeviceFacts, layers: range) -> CardPart:
+    """A card with the experts of as many of its layers as fit it, from the last backward."""
+    share = len(layers) / sizes.layers
+    free = room(question, sizes, card, trunk=False)
+    free -= share * (sizes.trunk_bytes + sizes.nextn_bytes + sizes.kv_bytes)
+    held, held_bytes = [], 0
+    by_layer = zip(sizes.expert_layers, sizes.expert_layer_bytes, strict=True)
+    for layer, size in reversed([pair for pair in by_layer if pair[0] in layers]):
+        free -= size
+        if free < 0:
+            break
+        held.append(layer)
+        held_bytes += size
+    return CardPart(
+        card=card,
+        layers=layers,
+        layers_share=share,
+        expert_layers=tuple(sorted(held)),
+        expert_bytes=held_bytes,
+    )
+
+
+def _left_over(sizes: ModelBytes, parts: tuple[CardPart, ...], cpu: DeviceFacts) -> HostPart:
+    held = {layer for part in parts for layer in part.expert_layers}
+    return HostPart(
+        cpu=cpu,
+        expert_layers=tuple(layer for layer in sizes.expert_layers if layer not in held),
+        expert_bytes=sizes.experts_bytes - sum(part.expert_bytes for part in parts),
+    )
+
+
+def _placement(
+    question: Question, sizes: ModelBytes, parts: tuple[CardPart, CardPart], host: HostPart
+) -> Placement:
+    """Splits: two a layer whose experts are the CPU's, two a card; or as they were counted."""
+    first, second = (part.card for part in parts)
+    counted = question.splits
+    splits = 2 * len(host.expert_layers) + 2 * len(parts) if counted is None else counted.count
+    return replace(
+        placement_on(question, sizes, first, second, host.cpu),
+        reads=_reads(sizes, parts, host),
+        splits=splits,
+        split_us=told_us(question.rig.sync_us),
+        staged_splits=0.0 if peer_access(question, first, second) else splits,
+    )
+
+
+def _reads(sizes: ModelBytes, parts: tuple[CardPart, CardPart], host: HostPart) -> tuple[Read, ...]:
+    """What a token reads where: a card its layers and experts, the CPU the other experts."""
+    found: list[Read] = []
+    for part in parts:
+        share = part.layers_share
+        experts = part.expert_bytes / sizes.experts_bytes
+        found += reads_on(part.card.id, sizes, trunk=share, kv=share, experts=experts)
+    rest = host.expert_bytes / sizes.experts_bytes
+    return (*found, *reads_on(host.cpu.id, sizes, trunk=0, kv=0, experts=rest))
+
+
+def _fills(
+    question: Question, sizes: ModelBytes, parts: tuple[CardPart, CardPart], host: HostPart
+) -> tuple[Fill, ...]:
+    """The bytes on each card and in host memory."""
+    on_cards = (
+        fill(
+            part.card,
+            question.rig,
+            {
+                "attention and shared": sizes.trunk_bytes * part.layers_share,
+                "experts": float(part.expert_bytes),
+                "KV": sizes.kv_bytes * part.layers_share,
+                **buffers(question, part.card),
+            },
+        )
+        for part in parts
+    )
+    on_cpu = {"experts": float(host.expert_bytes), **buffers(question, host.cpu)}
+    return (
+        *on_cards,
+        fill(host.cpu, question.rig, on_cpu),
+        *host_fill(question, sizes, host.cpu),
+    )
+
+
+def _with_prompt(
+    question: Question,
+    sizes: ModelBytes,
+    option: Option,
+    parts: tuple[CardPart, CardPart],
+    host: HostPart,
+) -> Option:
+    """The option with its prompt: a large batch has the CPU's experts uploaded to one card."""
+    held = (*((part.card, part.expert_bytes) for part in parts), (host.cpu, host.expert_bytes))
+    shares = [(device, size / sizes.experts_bytes) for device, size in held]
+    in_place = prompt_on(question, sizes, shares)
+    read = upload(question, sizes, parts[0].card, host.expert_bytes, in_place)
+    return replace(option, prompt=read.prompt, regime=read.regime, prompt_note=read.prompt_note)

@@ -1,0 +1,145 @@
+"""Devices of a rig in the words of the model of time, and which of them is fast."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from hetero_test.rig.facts import Workload
+from hetero_test.triage.cost.memory import in_system_memory
+from hetero_test.triage.cost.placement import Device
+from hetero_test.triage.cost.token import COPY_DOUBT, CPUS
+from hetero_test.triage.learn.interval import Z80
+from hetero_test.triage.learn.priors import PRIORS
+
+if TYPE_CHECKING:
+    from hetero_test.rig.facts import DeviceFacts, RigFacts
+    from hetero_test.rig.sourced import Sourced
+    from hetero_test.triage.answer.question import Question
+
+COPY_LIMIT = 1.1
+"""A copy test that says more than the data sheet by this is not believed."""
+
+
+def device_of(facts: DeviceFacts, quantization: str | None = None) -> Device:
+    """A device's speeds as the model of time takes them, fitted before measured before told."""
+    effective = {}
+    for work in Workload:
+        fitted = facts.effective_gb_s(work, quantization)
+        if fitted is not None:
+            effective[work.value] = float(fitted.value)
+    told, copied = facts.bandwidth_specified_gb_s, facts.bandwidth_measured_gb_s
+    nominal = None if told is None else float(told.value)
+    copy, doubt = (None, 0.0) if copied is None else _read_test(copied)
+    if nominal is not None and copied is not None and copied.value > COPY_LIMIT * nominal:
+        copy = None
+    return Device(
+        id=facts.id,
+        device_class=facts.device_class.value,
+        nominal_gb_s=nominal,
+        copy_gb_s=copy,
+        copy_doubt=doubt,
+        effective_gb_s=effective,
+    )
+
+
+def _read_test(fact: Sourced[float]) -> tuple[float, float]:
+    """Middle of a measured bandwidth in the logarithm, GB/s, and its standard deviation there.
+
+    The ends count where there are some: what was measured beside other work has a far upper one.
+    """
+    if not fact.low or not fact.high:
+        return float(fact.value), COPY_DOUBT
+    doubt = math.log(fact.high / fact.low) / (2 * Z80)
+    return math.sqrt(fact.low * fact.high), max(COPY_DOUBT, doubt)
+
+
+def is_cpu(facts: DeviceFacts) -> bool:
+    """Whether it is the host processor."""
+    return facts.device_class.value in CPUS
+
+
+def bandwidth_known(facts: DeviceFacts) -> bool:
+    """Whether anything at all tells how fast its memory is."""
+    return bool(
+        facts.bandwidth_specified_gb_s
+        or facts.bandwidth_measured_gb_s
+        or facts.bandwidth_effective
+        or any(b.decode_tok_s for b in facts.baselines)
+    )
+
+
+def bandwidth_told(facts: DeviceFacts) -> bool:
+    """Whether anything but a baseline tells how fast its memory is."""
+    return bool(
+        facts.bandwidth_specified_gb_s or facts.bandwidth_measured_gb_s or facts.bandwidth_effective
+    )
+
+
+def counted_bandwidth(facts: DeviceFacts) -> Sourced[float] | None:
+    """The fact that counts: fitted before measured before told, and no unbelievable one."""
+    if facts.bandwidth_effective:
+        return facts.bandwidth_effective[0].gb_s
+    told, read = facts.bandwidth_specified_gb_s, facts.bandwidth_measured_gb_s
+    if read is not None and (told is None or read.value <= COPY_LIMIT * told.value):
+        return read
+    return told
+
+
+def assumed_gb_s(facts: DeviceFacts) -> float | None:
+    """GB/s that a device is taken to have nominally for want of a figure; None: there is one."""
+    if bandwidth_told(facts):
+        return None
+    return PRIORS[f"nominal:{facts.device_class.value}"].middle
+
+
+def nominal(facts: DeviceFacts) -> float:
+    """GB/s by which devices are put in order; 0 where nothing is known."""
+    told = facts.bandwidth_specified_gb_s or facts.bandwidth_measured_gb_s
+    return 0.0 if told is None else float(told.value)
+
+
+def accelerators(rig: RigFacts) -> list[DeviceFacts]:
+    """All but the CPU, fastest memory first, discrete before integrated where equal."""
+    found = [device for device in rig.devices if not is_cpu(device)]
+    return sorted(found, key=lambda d: (-nominal(d), in_system_memory(d), d.id))
+
+
+def host(rig: RigFacts) -> DeviceFacts | None:
+    """The CPU; None: the rig has none listed."""
+    return next((device for device in rig.devices if is_cpu(device)), None)
+
+
+def link_gb_s(question: Question, *devices: DeviceFacts) -> tuple[float, bool] | None:
+    """GB/s of the narrowest link among devices, and whether a copy reached it; None: unknown.
+
+    A link that the user gave counts as measured.
+    """
+    if question.link_gb_s is not None:
+        return question.link_gb_s, True
+    found: list[tuple[float, bool]] = []
+    for device in devices:
+        if device.link is None:
+            continue
+        if device.link.measured_gb_s is not None:
+            found.append((float(device.link.measured_gb_s.value), True))
+        elif device.link.gb_s is not None:
+            found.append((float(device.link.gb_s.value), False))
+    return min(found) if found else None
+
+
+def peer_access(question: Question, first: DeviceFacts, second: DeviceFacts) -> bool:
+    """Whether one reaches the other's memory, as far as the rig says."""
+    pair = question.rig.pair(first.id, second.id)
+    return bool(pair and pair.peer_access and pair.peer_access.value)
+
+
+def told_us(fact: Sourced[float] | None) -> float | None:
+    """A fitted cost as a placement takes it, µs; None: by class."""
+    return None if fact is None else float(fact.value)
+
+
+def pair_sync_us(question: Question, first: DeviceFacts, second: DeviceFacts) -> float | None:
+    """What a split between two devices costs on this rig, µs; None: not fitted."""
+    pair = question.rig.pair(first.id, second.id)
+    return told_us((pair and pair.sync_us) or question.rig.sync_us)

@@ -1,0 +1,242 @@
+"""One process over two devices, in sequence: by role, by layer, and some experts elsewhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from hetero_test.triage.cost.memory import fill, in_system_memory
+from hetero_test.triage.cost.terms import read_ms
+from hetero_test.triage.options import engine_flags
+from hetero_test.triage.options.alone import host_fill, placement_on, reads_on
+from hetero_test.triage.options.devices import (
+    is_cpu,
+    link_gb_s,
+    nominal,
+    pair_sync_us,
+    peer_access,
+)
+from hetero_test.triage.options.option import Family, Option
+from hetero_test.triage.options.room import buffers, layer_fill, layers_that_fit, room, with_prompt
+
+if TYPE_CHECKING:
+    from hetero_test.rig.facts import DeviceFacts
+    from hetero_test.triage.answer.question import Question
+    from hetero_test.triage.cost.memory import Fill
+    from hetero_test.triage.cost.placement import Placement, Read
+    from hetero_test.triage.model.bytes import ModelBytes
+
+
+def by_role(
+    question: Question, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
+) -> Option | None:
+    """Attention, KV and shared weights on the fast device; experts there as far as they fit.
+
+    None: the model is dense, or all of it fits the fast device anyway.
+    """
+    if not sizes.expert_layers:
+        return None
+    held = layers_that_fit(sizes, room(question, sizes, fast, trunk=True))
+    if held >= len(sizes.expert_layers):
+        return None
+    slow_layers = sizes.expert_layers[: len(sizes.expert_layers) - held]
+    on_slow = sum(sizes.expert_layer_bytes[: len(slow_layers)])
+    share = 1 - on_slow / sizes.experts_bytes
+    option = Option(
+        key=f"resident:{fast.id}+{slow.id}",
+        title=f"attention and KV on {fast.id}, experts of {len(slow_layers)} of "
+        f"{len(sizes.expert_layers)} layers on {slow.id}",
+        family=Family.RESIDENT,
+        devices=(fast.id, slow.id),
+        placement=_sequence(
+            question,
+            sizes,
+            (fast, slow),
+            2 * len(slow_layers) + 2,
+            (
+                *reads_on(fast.id, sizes, experts=share),
+                *reads_on(slow.id, sizes, trunk=0, kv=0, experts=1 - share),
+            ),
+        ),
+        fills=(
+            _fast_fill(question, sizes, fast, sizes.experts_bytes - on_slow),
+            fill(slow, question.rig, {"experts": float(on_slow), **buffers(question, slow)}),
+            *host_fill(question, sizes, slow),
+        ),
+        words=engine_flags.by_role(
+            fast.id, slow.id, slow_layers, slow_is_cpu=is_cpu(slow), all_layers=not held
+        ),
+        notes=_role_notes(question, sizes, fast, slow),
+    )
+    return with_prompt(question, sizes, option, fast, slow, on_slow, fast_share=share)
+
+
+def some_experts(
+    question: Question, sizes: ModelBytes, big: DeviceFacts, card: DeviceFacts
+) -> Option | None:
+    """All stays on the big device but the experts of as many layers as the card holds.
+
+    None: the model is dense, or the card holds not one layer's experts.
+    """
+    if not sizes.expert_layers or big.id == card.id:
+        return None
+    held = layers_that_fit(sizes, room(question, sizes, card, trunk=False))
+    held = min(held, len(sizes.expert_layers))
+    if not held:
+        return None
+    moved = sum(sizes.expert_layer_bytes[-held:])
+    share = moved / sizes.experts_bytes
+    rest = sizes.resident_bytes - moved
+    option = Option(
+        key=f"experts:{big.id}+{card.id}",
+        title=f"{big.id}, with the experts of {held} of {len(sizes.expert_layers)} layers "
+        f"({share:.1%}) on {card.id}",
+        family=Family.EXPERTS,
+        devices=(big.id, card.id),
+        placement=_sequence(
+            question,
+            sizes,
+            (big, card),
+            2 * held + 2,
+            (
+                *reads_on(big.id, sizes, experts=1 - share),
+                *reads_on(card.id, sizes, trunk=0, kv=0, experts=share),
+            ),
+        ),
+        fills=(
+            _big_fill(question, sizes, big, rest),
+            fill(card, question.rig, {"experts": float(moved), **buffers(question, card)}),
+            *host_fill(question, sizes, big),
+        ),
+        words=engine_flags.some_experts(
+            big.id, card.id, sizes.expert_layers[-held:], big_is_cpu=is_cpu(big)
+        ),
+    )
+    return with_prompt(question, sizes, option, card, big, rest, fast_share=share)
+
+
+def contiguous(
+    question: Question, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
+) -> Option | None:
+    """Whole layers in two ranges, as many on the fast device as fit with their KV.
+
+    None: all of it fits the fast device, or not even one layer does.
+    """
+    per_layer = (sizes.resident_bytes + sizes.kv_bytes) / max(1, sizes.layers)
+    held = int(max(0.0, room(question, sizes, fast, trunk=False)) // per_layer)
+    if not 0 < held < sizes.layers:
+        return None
+    share = held / sizes.layers
+    on_slow = sizes.resident_bytes * (1 - share)
+    option = Option(
+        key=f"layers:{fast.id}+{slow.id}",
+        title=f"{held} layers on {fast.id}, {sizes.layers - held} on {slow.id}",
+        family=Family.CONTIGUOUS,
+        devices=(fast.id, slow.id),
+        placement=_sequence(
+            question,
+            sizes,
+            (fast, slow),
+            3,
+            (
+                *reads_on(fast.id, sizes, trunk=share, experts=share, kv=share),
+                *reads_on(slow.id, sizes, trunk=1 - share, experts=1 - share, kv=1 - share),
+            ),
+            hops=2,
+        ),
+        fills=(
+            layer_fill(question, sizes, fast, share),
+            layer_fill(question, sizes, slow, 1 - share),
+            *host_fill(question, sizes, slow),
+        ),
+        words=engine_flags.partly_host(fast.id, held)
+        if is_cpu(slow)
+        else engine_flags.contiguous((fast.id, slow.id), (held, sizes.layers - held)),
+        notes=_range_notes(sizes, fast, slow, share),
+    )
+    return with_prompt(question, sizes, option, fast, slow, on_slow, fast_share=share)
+
+
+def _sequence(
+    question: Question,
+    sizes: ModelBytes,
+    devices: tuple[DeviceFacts, DeviceFacts],
+    splits: int,
+    reads: tuple[Read, ...],
+    *,
+    hops: int | None = None,
+) -> Placement:
+    first, second = devices
+    two_cards = not in_system_memory(first) and not in_system_memory(second)
+    counted = splits if question.splits is None or hops == 2 else question.splits.count
+    link = link_gb_s(question, *(d for d in devices if not in_system_memory(d)))
+    staged = counted if two_cards and not peer_access(question, first, second) else 0
+    return replace(
+        placement_on(question, sizes, first, second),
+        reads=reads,
+        splits=counted,
+        split_us=pair_sync_us(question, first, second),
+        staged_splits=staged,
+        link_bytes=float(sizes.hidden_bytes * (counted if hops is None else hops)),
+        link_gb_s=None if link is None else link[0],
+    )
+
+
+def _fast_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, experts: float) -> Fill:
+    return fill(
+        device,
+        question.rig,
+        {
+            "attention and shared": float(sizes.trunk_bytes),
+            "own draft head": float(sizes.nextn_bytes),
+            "experts": float(experts),
+            "KV": sizes.kv_bytes,
+            **buffers(question, device),
+        },
+    )
+
+
+def _big_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, weights: float) -> Fill:
+    """Everything but the experts that were moved away."""
+    return fill(
+        device,
+        question.rig,
+        {
+            "weights": float(weights + sizes.nextn_bytes),
+            "KV": sizes.kv_bytes,
+            **buffers(question, device),
+        },
+    )
+
+
+def _role_notes(
+    question: Question, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
+) -> tuple[str, ...]:
+    """What contiguous ranges and KV apart from its attention would cost."""
+    notes = []
+    link = link_gb_s(question, fast)
+    if link is not None and sizes.kv_gb:
+        apart = read_ms(sizes.kv_gb, link[0])
+        notes.append(
+            f"KV apart from its attention (-nkvo) would put {sizes.kv_gb:.2f} GB a token over "
+            f"the link: {apart:.1f} ms"
+        )
+    slow_rate, fast_rate = nominal(slow), nominal(fast)
+    if sizes.kv_gb and slow_rate and fast_rate > slow_rate:
+        dragged = 0.5 * (read_ms(sizes.kv_gb, slow_rate) - read_ms(sizes.kv_gb, fast_rate))
+        if dragged > 0.1:
+            word = "are wrong here: they" if sizes.kv_heavy else ""
+            notes.append(
+                f"contiguous ranges (-ts) {word} would drag half of the KV to {slow.id}, at least "
+                f"{dragged:.1f} ms a token more".replace("  ", " ")
+            )
+    return tuple(notes)
+
+
+def _range_notes(
+    sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts, share: float
+) -> tuple[str, ...]:
+    if not sizes.expert_layers:
+        return ()
+    told = f"{1 - share:.0%} of the KV is read on {slow.id} rather than {fast.id}"
+    return (f"ranges move attention and its KV with the experts: {told}",)

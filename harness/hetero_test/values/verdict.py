@@ -1,0 +1,151 @@
+"""The values at the end of the road: verdict, cluster, conclusion, and what explains them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hetero_test.values.run import Effect
+
+
+class Result(StrEnum):
+    """What one comparison came to."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    SKIPPED = "SKIPPED"
+    NOT_CLAIMED = "NOT_CLAIMED"
+
+
+class Kind(StrEnum):
+    """Which question a comparison answers."""
+
+    REPEAT = "repeat"
+    EXACT = "exact"
+    ANCHOR = "anchor"
+
+
+class Conclusion(StrEnum):
+    """What the whole matrix came to."""
+
+    PASS = "PASS"
+    FAIL = "FAIL"
+    INCONCLUSIVE = "INCONCLUSIVE"
+
+
+class Tie(StrEnum):
+    """Whether two streams part where their two candidates were all but equal."""
+
+    NEAR_TIE = "near tie"
+    NOT_NEAR_TIE = "not a near tie"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """What log-probabilities tell of two streams, where the engine gives any.
+
+    Attributes:
+        tie: at the first difference; None for equal streams.
+        gap: between the two candidates at the first difference, the larger of both sides,
+            in nats.
+        bound: below which a gap is no larger than the noise of this pair, in nats.
+        values: how many log-probability differences the bound was measured from.
+        this_top: best candidates of the judged run at the first difference, as
+            (id, log-probability).
+        reference_top: likewise of the reference.
+        largest_before: the largest log-probability difference before the first difference
+            (over the whole stream where there is none), in nats; 0.0 means bit-identical.
+        text: all of this in a sentence.
+    """
+
+    tie: Tie | None = None
+    gap: float | None = None
+    bound: float | None = None
+    values: int = 0
+    this_top: tuple[tuple[int, float], ...] = ()
+    reference_top: tuple[tuple[int, float], ...] = ()
+    largest_before: float | None = None
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The first place at which two streams part.
+
+    Attributes:
+        index: position in the stream, from 0.
+        this: the ids from there on in the judged run, a few of them.
+        reference: likewise in the reference.
+        prefix: which side ended first: ``this``, ``reference`` or None.
+    """
+
+    index: int
+    this: tuple[int, ...]
+    reference: tuple[int, ...]
+    prefix: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One comparison's result.
+
+    Attributes:
+        against: (variant id, repeat) of the reference; None for ``repeat``.
+        repeat: of the judged run; None where the verdict is of all repeats.
+        cause: a known cause of the difference, in words.
+        recheck: letter of the extra runs that tell more of a difference, if any would.
+        explanation: what log-probabilities tell, where there are any.
+    """
+
+    kind: Kind
+    variant: str
+    probe: str
+    result: Result
+    reason: str
+    repeat: int | None = None
+    against: tuple[str, int] | None = None
+    difference: Difference | None = None
+    cause: str | None = None
+    recheck: str | None = None
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """All runs with one stream."""
+
+    letter: str
+    md5: str
+    residencies: tuple[str, ...]
+    runs: tuple[tuple[str, str, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariantSummary:
+    """What became of one variant over all its runs and verdicts."""
+
+    id: str
+    effect: Effect | None
+    text: str
+    exact: bool
+    own_residency: bool
+    baseline_residency: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgment:
+    """All that the judge concludes from a plan and its runs."""
+
+    conclusion: Conclusion
+    headline: str
+    reason: str
+    verdicts: tuple[Verdict, ...]
+    clusters: tuple[Cluster, ...]
+    summaries: tuple[VariantSummary, ...]
+    warnings: tuple[str, ...]
+
+    def count(self, result: Result) -> int:
+        """How many verdicts came to this result."""
+        return sum(verdict.result is result for verdict in self.verdicts)

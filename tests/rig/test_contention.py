@@ -1,0 +1,92 @@
+"""Other users of a device, and links below their maximum, are told and change no verdict."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from hetero_test.rig.contention import Bystanders, Seen, amd, looks
+
+GIB = 2**30
+
+
+def test_another_process_on_a_device_is_told_and_our_own_engine_is_not() -> None:
+    """A process that we did not start is named with the most memory that it was seen to hold."""
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    held = iter((GIB, 3 * GIB, 2 * GIB))
+    try:
+
+        def look() -> tuple[Seen, ...]:
+            holders = {
+                os.getpid(): ("us", GIB),
+                child.pid: ("engine", GIB),
+                1: ("desktop", next(held)),
+            }
+            return (Seen(name="device 0", holders=holders),)
+
+        watch = Bystanders([look])
+        for _ in range(3):
+            watch.look()
+    finally:
+        child.communicate()
+    assert watch.told() == ("device 0 was also held by another process, desktop (3072 MiB)",)
+
+
+def test_the_best_link_that_was_seen_counts() -> None:
+    """An idle link is no slow link: only one that never reached its maximum is told (B046)."""
+    speeds = iter(((1.0, "Gen1 x4"), (7.88, "Gen4 x4"), (1.0, "Gen1 x4")))
+
+    def look() -> tuple[Seen, ...]:
+        now, words = next(speeds)
+        return (
+            Seen(name="A", link_gb_s=now, link=words, capable_gb_s=7.88, capable="Gen4 x4"),
+            Seen(name="B", link_gb_s=now, link=words, capable_gb_s=31.5, capable="Gen4 x16"),
+            Seen(name="C"),
+        )
+
+    watch = Bystanders([look])
+    for _ in range(3):
+        watch.look()
+    assert watch.told() == (
+        "the link of B ran at Gen4 x4 at best while engines ran, below its maximum of Gen4 x16",
+    )
+
+
+def test_a_driver_that_fails_tells_nothing() -> None:
+    """Watching never ends a matrix."""
+
+    def look() -> tuple[Seen, ...]:
+        raise OSError("driver")
+
+    with Bystanders([look], period_s=0.01) as watch:
+        watch.look()
+    assert watch.told() == ()
+
+
+def test_it_looks_while_it_is_entered_and_leaves_no_thread() -> None:
+    """Looks happen in a thread of their own that ends with the matrix."""
+    often = threading.Semaphore(0)
+
+    def look() -> tuple[Seen, ...]:
+        often.release()
+        return ()
+
+    with Bystanders([look], period_s=0.01) as watch:
+        for _ in range(4):
+            assert often.acquire(timeout=10)
+    assert watch.told() == ()
+    assert "bystanders" not in [thread.name for thread in threading.enumerate()]
+
+
+def test_without_a_device_nothing_is_looked_at(tmp_path: Path) -> None:
+    """A machine without NVIDIA's driver and without a display controller is left alone."""
+    (tmp_path / "sys/bus/pci/devices/0000:00:02.0").mkdir(parents=True)
+    (tmp_path / "sys/bus/pci/devices/0000:00:02.0/class").write_text("0x020000\n")
+    (tmp_path / "dev").mkdir()
+    assert looks(tmp_path / "sys", tmp_path / "dev") == ()
+    (tmp_path / "sys/bus/pci/devices/0000:00:02.0/class").write_text("0x030000\n")
+    (tmp_path / "dev/dri").mkdir()
+    assert looks(tmp_path / "sys", tmp_path / "dev") == (amd,)

@@ -1,0 +1,104 @@
+"""Beliefs: what a measurement changes in what is believed."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hetero_test.triage.learn.estimates import Beliefs, Reader
+
+
+def first(name: str) -> tuple[float, float]:
+    """Two unknowns of middle one: one is known well, one badly."""
+    return {"sure": (0.0, 0.1), "unsure": (0.0, 0.8), "other": (1.0, 0.5)}[
+        name.split("@", maxsplit=1)[0]
+    ]
+
+
+def product(read: Reader) -> float:
+    """ln(sure × unsure)."""
+    return math.log(read("sure") * read("unsure"))
+
+
+def total(read: Reader) -> float:
+    """ln(sure + unsure)."""
+    return math.log(read("sure") + read("unsure"))
+
+
+def test_a_measurement_moves_what_is_unsure_most() -> None:
+    """Each unknown takes of the surprise in proportion to its variance."""
+    beliefs = Beliefs(first)
+    beliefs.condition(product, math.log(2), 0.01)
+    sure, unsure = math.log(beliefs.known("sure")[0]), math.log(beliefs.known("unsure")[0])
+    assert sure + unsure == pytest.approx(math.log(2), abs=1e-3)
+    assert unsure / sure == pytest.approx(64, rel=1e-3)
+
+
+def test_a_measurement_makes_its_own_prediction_sure_but_not_its_parts() -> None:
+    """The sum is known after it was measured; how it divides is not."""
+    beliefs = Beliefs(first)
+    beliefs.condition(product, math.log(2), 0.01)
+    value, spread = beliefs.predict(product)
+    assert value == pytest.approx(math.log(2), abs=1e-3)
+    assert spread < 0.011
+    assert beliefs.known("unsure")[1] > 0.09
+
+
+@given(observed=st.floats(0.05, 50), noise=st.floats(0.005, 0.5))
+def test_a_measurement_never_makes_anything_less_sure(observed: float, noise: float) -> None:
+    """Spreads shrink or stay."""
+    beliefs = Beliefs(first)
+    beliefs.condition(total, math.log(observed), noise)
+    assert beliefs.known("sure")[1] <= 0.1 + 1e-12
+    assert beliefs.known("unsure")[1] <= 0.8 + 1e-12
+    assert beliefs.known("other") == pytest.approx((math.e, 0.5))
+
+
+def test_a_sum_is_met_although_it_is_not_linear() -> None:
+    """Linearizing again and again lands where a single step would not."""
+    beliefs = Beliefs(first)
+    beliefs.condition(total, math.log(5), 0.01)
+    assert beliefs.predict(total)[0] == pytest.approx(math.log(5), abs=0.02)
+
+
+def test_a_copy_learns_apart() -> None:
+    """Scoring one point does not teach the next."""
+    beliefs = Beliefs(first)
+    beliefs.condition(product, 0.5, 0.1)
+    before = beliefs.known("unsure")
+    beliefs.copy().condition(product, -3.0, 0.1)
+    assert beliefs.known("unsure") == before
+
+
+def test_what_is_forgotten_leaves_what_it_taught() -> None:
+    """A rig's deviation goes with the rig; the class keeps what it learned."""
+    beliefs = Beliefs(first)
+
+    def on_rig(read: Reader) -> float:
+        return math.log(read("unsure", at="rig"))
+
+    beliefs.condition(on_rig, math.log(3), 0.01)
+    learned = beliefs.known("unsure")
+    beliefs.drop(lambda name: "@" in name)
+    assert beliefs.names == ("unsure",)
+    assert beliefs.known("unsure") == learned
+    assert learned[0] == pytest.approx(math.sqrt(3), rel=1e-2)  # half of it was the rig's
+
+
+def test_shares_of_doubt_add_up_and_the_largest_comes_first() -> None:
+    """What leaves a result in doubt, by unknown."""
+    shares = Beliefs(first).shares(product)
+    assert [name for name, _ in shares] == ["unsure", "sure"]
+    assert sum(share for _, share in shares) == pytest.approx(1.0)
+    assert Beliefs(first).shares(lambda _read: 1.0) == []
+
+
+def test_one_unknown_can_be_looked_up_elsewhere_than_at_its_middle() -> None:
+    """The search for the value at which a gain vanishes."""
+    beliefs = Beliefs(first)
+    beliefs.predict(product)
+    assert beliefs.shifted("unsure", 3.0)("unsure") == pytest.approx(3.0)
+    assert beliefs.shifted("unsure", 3.0)("sure") == pytest.approx(1.0)
