@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from hetero_test.publish.host import host_secrets
 from hetero_test.publish.redact import Redactor, secrets_of
-from hetero_test.report.formats import host_secrets
 
 
 def redactor(build: Path, out: Path, *flags: str) -> Redactor:

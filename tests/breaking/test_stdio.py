@@ -132,7 +132,7 @@ def test_a_user_without_a_home_can_run_a_matrix(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A container may have neither HOME nor an entry for its user: nothing to hide."""
-    from hetero_test.report.formats import host_secrets
+    from hetero_test.publish.host import host_secrets
 
     def homeless() -> Path:
         raise RuntimeError("Could not determine home directory.")

@@ -10,13 +10,13 @@ from hetero_test.judge.groups import (
     Bond,
     Group,
     comparable,
-    extra_ids,
     first_baseline,
     groups,
     strayed,
 )
 from hetero_test.values.record import Record
 from hetero_test.values.run import Purpose, Residency, RunState
+from hetero_test.values.run_ids import extra_ids
 from tests.judge.factories import changed, context, planned, record, residency, run
 
 

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from hetero_test.judge.judge import judge
-from hetero_test.judge.recheck import Question, doubt, moved
+from hetero_test.judge.recheck import doubt, moved
 from hetero_test.values.record import Pinned, Record
 from hetero_test.values.run import Purpose, Speculation
+from hetero_test.values.run_ids import Question
 from hetero_test.values.verdict import Conclusion, Judgment, Kind, Verdict
 from tests.judge.factories import DRAFTS, RECIPE, changed, context, of, record, run
 

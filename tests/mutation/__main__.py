@@ -52,6 +52,7 @@ TARGETS = {
     "plan/plan.py": "plan/test_plan.py",
     "plan/visible_devices.py": "plan/test_visible_devices.py",
     "session/schedule.py": "session/test_schedule.py",
+    "values/run_ids.py": "judge/test_groups.py",
 }
 """Modules of the package, and the test file of each that is tried first."""
 ALONE = {

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING
 from hetero_test.cli.options import DEMO_FOLDER, add_arguments, default_out
 from hetero_test.errors import ExitCode, UsageError
 from hetero_test.publish.printable import visible
-from hetero_test.session.effect import NO_TRACE
 from hetero_test.session.schedule import launches, planned_cells
-from hetero_test.values.run import Purpose
+from hetero_test.values.run import NO_TRACE, Purpose
 
 if TYPE_CHECKING:
     import argparse

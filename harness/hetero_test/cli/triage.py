@@ -210,8 +210,8 @@ def _build(name: str, document: Mapping[str, Any]) -> str:
 
 
 def _redactor(args: argparse.Namespace) -> Redactor:
+    from hetero_test.publish.host import host_secrets
     from hetero_test.publish.redact import Redactor
-    from hetero_test.report.formats import host_secrets
 
     if args.no_redact:
         return Redactor.off()

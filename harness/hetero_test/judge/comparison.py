@@ -19,10 +19,10 @@ from hetero_test.judge.groups import (
     groups,
 )
 from hetero_test.judge.recheck import settle
-from hetero_test.judge.streams import LEAST_TOKENS, alike, first_difference, parting
+from hetero_test.judge.streams import alike, first_difference, parting
 from hetero_test.values.record import Ending
 from hetero_test.values.run import Purpose, RunState
-from hetero_test.values.verdict import Result, Verdict
+from hetero_test.values.verdict import LEAST_TOKENS, Result, Verdict
 
 if TYPE_CHECKING:
     from hetero_test.judge.groups import Group

@@ -9,11 +9,11 @@ With one repeat a difference is confirmed by one more run of both sides, as they
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from hetero_test.judge.groups import WRONG_OUTPUT, comparable
 from hetero_test.values.run import Purpose, RunState
+from hetero_test.values.run_ids import Question, recheck_id
 from hetero_test.values.verdict import Kind, Result, Verdict
 
 if TYPE_CHECKING:
@@ -27,18 +27,6 @@ MOVERS = {
     "swaps": "the adaptive expert swaps",
 }
 """Context that is known to change rounding, by its key in `Run.context`."""
-
-
-class Question(StrEnum):
-    """What a further run of both sides would tell; the value ends the ids of those runs."""
-
-    PINNED = "p"
-    CONFIRM = "c"
-
-
-def recheck_id(variant: str, question: Question) -> str:
-    """Id of the further runs of one side."""
-    return f"{variant}{question}"
 
 
 def moved(one: Run, other: Run) -> str | None:

@@ -30,7 +30,6 @@ from hetero_test.judge.groups import (
     WRONG_OUTPUT,
     Bond,
     comparable,
-    shared_id,
     strayed,
     unreached,
 )
@@ -38,6 +37,7 @@ from hetero_test.judge.recheck import moved, settle
 from hetero_test.judge.streams import alike, first_difference, lettering, parting
 from hetero_test.judge.variants import MOVED, effects_of
 from hetero_test.values.run import Purpose
+from hetero_test.values.run_ids import shared_id
 from hetero_test.values.verdict import Kind, Result, Verdict
 
 if TYPE_CHECKING:

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from hetero_test.values.run import Run
 
-LEAST_TOKENS = 4
-"""Fewer pass nothing: they cannot be told from garbage, and most differences come later."""
 SHOWN = 8
 """How many ids of each continuation are kept for the report."""
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hetero_test.judge.groups import anchor_id, baseline_id, shared_id
+from hetero_test.judge.groups import baseline_id
 from hetero_test.values.run import Effect
+from hetero_test.values.run_ids import anchor_id, shared_id
 from hetero_test.values.verdict import Kind, Result, VariantSummary
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from hetero_test.judge.groups import baseline_id, comparable, of_rounds
 from hetero_test.judge.recheck import MOVERS
 from hetero_test.judge.rules import renumbered
-from hetero_test.session.effect import AS_PICKED, NO_TRACE
-from hetero_test.values.run import Purpose
+from hetero_test.values.run import AS_PICKED, NO_TRACE, Purpose
 from hetero_test.values.verdict import Kind, Result
 
 if TYPE_CHECKING:

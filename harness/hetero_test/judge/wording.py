@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from hetero_test.judge.groups import NEVER_STARTED, baseline_id
 from hetero_test.judge.variants import variant_of
 from hetero_test.publish.printable import printable
-from hetero_test.session.effect import NO_TRACE
 from hetero_test.values.record import Ending
-from hetero_test.values.run import Effect
+from hetero_test.values.run import NO_TRACE, Effect
 from hetero_test.values.verdict import Conclusion, Kind, Result
 
 if TYPE_CHECKING:

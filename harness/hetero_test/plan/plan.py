@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 from hetero_test.errors import NothingToCompareError, UsageError
 from hetero_test.formats.toml_lines import suggestion
-from hetero_test.judge.groups import extra_ids
-from hetero_test.judge.recheck import Question, recheck_id
 from hetero_test.values.run import Cell, PlannedVariant, Purpose, RunState
+from hetero_test.values.run_ids import Question, extra_ids, recheck_id
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

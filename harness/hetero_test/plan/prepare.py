@@ -14,11 +14,11 @@ from hetero_test.engines import ENGINES, engine
 from hetero_test.engines.base import Binaries, Engine, Survey
 from hetero_test.errors import EngineNotFoundError, UsageError
 from hetero_test.formats.json import JsonError
-from hetero_test.judge.streams import LEAST_TOKENS
 from hetero_test.plan import plan, prompts, visible_devices
 from hetero_test.plan.matrix import Matrix, find
 from hetero_test.rig import host
 from hetero_test.values.record import EngineFacts, Limits, Manifest, Pinned
+from hetero_test.values.verdict import LEAST_TOKENS
 from hetero_test.version import version
 
 if TYPE_CHECKING:
@@ -332,7 +332,7 @@ def _warnings(manifest: Manifest, matrix: Matrix) -> tuple[str, ...]:
 
 
 def _secrets(args: argparse.Namespace, manifest: Manifest) -> tuple[tuple[str, str], ...]:
-    from hetero_test.report.formats import host_secrets
+    from hetero_test.publish.host import host_secrets
 
     return host_secrets(
         argv=manifest.argv,

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hetero_test.values.run import Effect, EffectPart
+from hetero_test.values.run import AS_PICKED, NO_TRACE, Effect, EffectPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from hetero_test.engines.base import Sighting
 
-AS_PICKED = "as picked"
-"""Expected where the engine itself announced to put it."""
-NO_TRACE = "no trace"
-"""Expected nowhere: no line of this engine ever tells."""
 MAIN = "main"
 
 _WORST_FIRST = (Effect.CONTRADICTED, Effect.NOT_SEEN, Effect.UNOBSERVABLE, Effect.PROVEN)

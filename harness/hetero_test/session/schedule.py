@@ -16,20 +16,23 @@ from typing import TYPE_CHECKING
 
 from hetero_test.judge.groups import (
     Bond,
-    after_hang_id,
     first_baseline,
     groups,
-    shared_baseline_id,
-    shared_id,
     strayed,
     unreached,
 )
-from hetero_test.judge.recheck import Question, recheck_id
 from hetero_test.judge.rules import comparisons
 from hetero_test.plan.plan import base_flags, cell, round_count, rounds, sizing_count, variant_by_id
 from hetero_test.plan.visible_devices import alone
 from hetero_test.values.record import Record
 from hetero_test.values.run import Purpose, RunState
+from hetero_test.values.run_ids import (
+    Question,
+    after_hang_id,
+    recheck_id,
+    shared_baseline_id,
+    shared_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -28,6 +28,12 @@ class RunState(StrEnum):
     NOT_GREEDY = "NOT_GREEDY"
 
 
+AS_PICKED = "as picked"
+"""Expected where the engine itself announced to put it."""
+NO_TRACE = "no trace"
+"""Expected nowhere: no line of this engine ever tells."""
+
+
 class Effect(StrEnum):
     """Whether the log proves that a placement happened; worst first."""
 

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from hetero_test.values.run import Effect
 
+LEAST_TOKENS = 4
+"""Fewer pass nothing: they cannot be told from garbage, and most differences come later."""
+
 
 class Result(StrEnum):
     """What one comparison came to."""
