@@ -1,7 +1,7 @@
 """Finds report builders by name, so that the road never depends on what renders its end.
 
 A builder is a module of ``hetero_test.report`` with
-``build(record, judgment, *, redactor) -> str``.
+``build(record, judgment, *, redactor)``; what it returns is a text, or the bytes of a file.
 """
 
 from __future__ import annotations
@@ -17,21 +17,40 @@ if TYPE_CHECKING:
     from hetero_test.values.record import Record
     from hetero_test.values.verdict import Judgment
 
-FORMATS = {"md": "markdown", "json": "json", "html": "html", "junit": "junit"}
+FORMATS = {
+    "md": "markdown",
+    "json": "json",
+    "html": "html",
+    "junit": "junit",
+    "csv": "csv",
+    "parquet": "parquet",
+}
 """Format names of the command line to builder modules."""
 
 
 class Builder(Protocol):
     """What each module of ``hetero_test.report`` offers."""
 
-    def build(self, record: Record, judgment: Judgment, *, redactor: Redactor) -> str:
-        """The whole text of one format."""
+    def build(self, record: Record, judgment: Judgment, *, redactor: Redactor) -> str | bytes:
+        """The whole of one format."""
 
 
 def build(name: str, record: Record, judgment: Judgment, *, out: Path, redact: bool) -> str:
-    """Render a judged record with the builder of that name."""
+    """Render a judged record with the builder of that name, which makes a text."""
+    text = _built(name, record, judgment, redactor_for(record, out, redact=redact))
+    assert isinstance(text, str), "only report prints what is no text"
+    return text
+
+
+def build_bytes(name: str, record: Record, judgment: Judgment, *, out: Path, redact: bool) -> bytes:
+    """The same for any builder: the bytes of a file."""
+    made = _built(name, record, judgment, redactor_for(record, out, redact=redact))
+    return made if isinstance(made, bytes) else made.encode("utf-8", "backslashreplace")
+
+
+def _built(name: str, record: Record, judgment: Judgment, redactor: Redactor) -> str | bytes:
     builder = cast("Builder", import_module(f"hetero_test.report.{name}"))
-    return builder.build(record, judgment, redactor=redactor_for(record, out, redact=redact))
+    return builder.build(record, judgment, redactor=redactor)
 
 
 def redactor_for(record: Record, out: Path, *, redact: bool) -> Redactor:

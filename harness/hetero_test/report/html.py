@@ -22,12 +22,12 @@ from hetero_test.report.times import decode_of, usable
 from hetero_test.report.view import View
 
 if TYPE_CHECKING:
-    import pandas as pd
     from jinja2 import Environment
     from markupsafe import Markup
 
     from hetero_test.publish.redact import Redactor
     from hetero_test.report.spread import Spread
+    from hetero_test.report.tables import Table
     from hetero_test.values.record import Record
     from hetero_test.values.verdict import Judgment
 
@@ -80,9 +80,9 @@ def _charts(view: View) -> tuple[list[Markup | None], str | None]:
     return charts, None
 
 
-def rows(frame: pd.DataFrame) -> list[list[str]]:
-    """The cells of a frame, each made visible, for autoescaping."""
-    return [[visible(text) for text in row] for row in frame.to_numpy().tolist()]
+def rows(table: Table) -> list[list[str]]:
+    """The cells of a table, each made visible, for autoescaping."""
+    return [[visible(text) for text in row] for row in table.rows]
 
 
 def capitalized(text: str) -> str:

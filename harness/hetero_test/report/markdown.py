@@ -16,10 +16,10 @@ from hetero_test.report.view import View
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
     from jinja2 import Environment
 
     from hetero_test.publish.redact import Redactor
+    from hetero_test.report.tables import Table
     from hetero_test.values.record import Record
     from hetero_test.values.verdict import Judgment
 
@@ -39,9 +39,9 @@ def render(view: View, detail: Detail) -> str:
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
-def table(frame: pd.DataFrame) -> str:
-    """A frame of plain text as a table of Markdown."""
-    return pipe(frame, cell)
+def table(rows: Table) -> str:
+    """A table of plain text in Markdown."""
+    return pipe(rows, cell)
 
 
 def sentence(text: str, end: str = ".") -> str:

@@ -1,4 +1,4 @@
-"""What a report shows, in the order of the page, as plain text and frames.
+"""What a report shows, in the order of the page, as plain text and tables.
 
 Markdown and HTML differ in how they write it, not in what they say.
 
@@ -20,8 +20,6 @@ from hetero_test.values.run import Purpose
 from hetero_test.values.verdict import Kind, Result
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from hetero_test.report.budget import Cuts, Detail
     from hetero_test.report.view import View
     from hetero_test.values.record import ModelFile
@@ -35,7 +33,7 @@ def parts(view: View, detail: Detail, cuts: Cuts) -> dict[str, object]:
         "counts": counts(view),
         "made_of": made_of(view),
         "reason": view.say(view.judgment.reason, 1000),
-        "facts": tables.frame(facts(view), ("field", "value")),
+        "facts": tables.table(facts(view), ("field", "value")),
         "variants": _variants(view, detail, cuts),
         "legend": sections.legend(view, detail, cuts),
         "anchors": sections.anchors(view),
@@ -65,16 +63,16 @@ def parts(view: View, detail: Detail, cuts: Cuts) -> dict[str, object]:
     }
 
 
-def _variants(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame:
+def _variants(view: View, detail: Detail, cuts: Cuts) -> tables.Table:
     names = view.telling_first(tuple(view.ran))
     shown = set(cuts.take(names, detail.rows, "variants, those that passed first"))
     rows = [tables.variant_row(view, name) for name in view.ran if name in shown]
-    return tables.frame(rows, tables.VARIANTS)
+    return tables.table(rows, tables.VARIANTS)
 
 
-def _clusters(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame:
+def _clusters(view: View, detail: Detail, cuts: Cuts) -> tables.Table:
     rows = cuts.take(tables.cluster_rows(view), detail.rows, "streams")
-    return tables.frame(rows, tables.CLUSTERS)
+    return tables.table(rows, tables.CLUSTERS)
 
 
 def _times(view: View, detail: Detail, cuts: Cuts) -> list[dict[str, object]]:
@@ -87,18 +85,18 @@ def _times(view: View, detail: Detail, cuts: Cuts) -> list[dict[str, object]]:
         mine = [times.time_row(view, name, at) for name, at in rows if at == probe]
         if mine:
             title = view.say(probe, 60) if len(probes) > 1 else ""
-            out.append({"title": title, "table": tables.frame(mine, times.TIMES)})
+            out.append({"title": title, "table": tables.table(mine, times.TIMES)})
     return out
 
 
-def _runs(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame:
+def _runs(view: View, detail: Detail, cuts: Cuts) -> tables.Table:
     record = view.record
     every = [run for runs in view.ran.values() for run in runs]
     every += [*record.warmup, *record.rechecks]
     shown = cuts.take(every, detail.run_rows, "rows of single runs")
     several = len(record.manifest.probes) > 1
     rows = [tables.run_row(view, run, several_probes=several) for run in shown]
-    return tables.frame(rows, tables.RUNS)
+    return tables.table(rows, tables.RUNS)
 
 
 EMOJI = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️"}

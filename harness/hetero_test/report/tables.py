@@ -1,4 +1,4 @@
-"""Variants, streams and single runs as pandas frames of plain text; no markup, no escaping.
+"""Variants, streams and single runs as tables of plain text; no markup, no escaping.
 
 ``–`` stands for what is not known.
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from hetero_test.judge.streams import first_difference
@@ -19,9 +20,7 @@ from hetero_test.values.run import Effect, Purpose
 from hetero_test.values.verdict import Result
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    import pandas as pd
+    from collections.abc import Callable, Iterable
 
     from hetero_test.report.budget import Cuts, Detail
     from hetero_test.report.view import View
@@ -41,26 +40,35 @@ SIGNS = {
 """Beside the word, never instead of it."""
 
 
-def frame(rows: Iterable[Sequence[str]], columns: Sequence[str]) -> pd.DataFrame:
-    """Rows of text under their headings."""
-    import pandas as pd
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text under their headings, as they are printed."""
 
-    return pd.DataFrame(list(rows), columns=list(columns), dtype=object)
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
 
 
-def pipe(table: pd.DataFrame, cell: Callable[[str], str]) -> str:
-    """A frame as a table of Markdown, each text through ``cell``.
+def table(rows: Iterable[tuple[str, ...]], columns: tuple[str, ...]) -> Table:
+    """A table of these rows."""
+    return Table(columns, tuple(rows))
+
+
+def pipe(table: Table, cell: Callable[[str], str]) -> str:
+    """A table in Markdown, each text through ``cell``.
 
     Columns are padded for reading as text, unless one wide cell would blow up all the others.
     """
     from tabulate import tabulate
 
-    rows = [[cell(text) for text in row] for row in table.to_numpy().tolist()]
+    rows = [[cell(text) for text in row] for row in table.rows]
     widest = max((len(text) for row in rows for text in row), default=0)
     align: Literal["left"] | None = None if widest > 48 else "left"
     return tabulate(
         rows,
-        headers=list(table.columns),
+        headers=table.columns,
         tablefmt="pipe",
         disable_numparse=True,
         stralign=align,
@@ -290,7 +298,7 @@ _SIZE = re.compile(r"(draft )?(model|KV|compute) (.+) MiB")
 _GIB = 1024
 
 
-def memory(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame | None:
+def memory(view: View, detail: Detail, cuts: Cuts) -> Table | None:
     """A row for each variant of which a log told such things; None where none did."""
     told = [
         (name, run)
@@ -300,7 +308,7 @@ def memory(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame | None:
     if not told:
         return None
     shown = cuts.take(told, detail.rows, "rows on memory and graphs")
-    return frame([_row(view, name, run) for name, run in shown], COLUMNS)
+    return table([_row(view, name, run) for name, run in shown], COLUMNS)
 
 
 def _tells(run: Run) -> bool:

@@ -19,8 +19,6 @@ from hetero_test.store.run_json import document
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import pandas as pd
-
     from hetero_test.report.budget import Cuts, Detail
     from hetero_test.report.view import View
     from hetero_test.triage.answer.compare_with_run import Compared
@@ -106,7 +104,7 @@ def delta_text(view: View, name: str, probe: str) -> str:
 COLUMNS = ("variant", "speed", "predicted tok/s (80 %)", "measured tok/s", "gap", "in interval")
 
 
-def predicted(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame | None:
+def predicted(view: View, detail: Detail, cuts: Cuts) -> tables.Table | None:
     """One row a speed of a variant; None where nothing was predicted.
 
     Raises:
@@ -125,7 +123,7 @@ def predicted(view: View, detail: Detail, cuts: Cuts) -> pd.DataFrame | None:
         raise StoreError(f"the prediction in manifest.json: {error}") from error
     rows = beside(told, document(view.record, view.judgment, {}))
     kept = cuts.take(rows, detail.rows, "rows of prediction beside measurement")
-    return tables.frame([_row(view, row) for row in kept], COLUMNS)
+    return tables.table([_row(view, row) for row in kept], COLUMNS)
 
 
 def _row(view: View, row: Compared) -> tuple[str, ...]:

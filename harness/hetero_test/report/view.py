@@ -174,6 +174,21 @@ class View:
         results = {verdict.result for verdict in self.verdicts.get(name, ())}
         return next((result for result in WORST_FIRST if result in results), None)
 
+    @cached_property
+    def _results(self) -> dict[RunKey, set[Result]]:
+        """Results of the comparisons of each single run."""
+        found: dict[RunKey, set[Result]] = {}
+        for verdict in self.judgment.verdicts:
+            if verdict.repeat is not None:
+                key = (verdict.variant, verdict.probe, verdict.repeat)
+                found.setdefault(key, set()).add(verdict.result)
+        return found
+
+    def result_of(self, run: Run) -> Result | None:
+        """The result that stands for one run; None where it was compared with nothing."""
+        results = self._results.get(run.key, set())
+        return next((result for result in WORST_FIRST if result in results), None)
+
     def telling_first(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Names with the baseline and all that did not simply pass in front."""
         dull = {n for n in names if n != self.base and self.result(n) is Result.PASS}
