@@ -11,8 +11,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hetero_test.judge.groups import (
-    NEVER_STARTED,
-    WRONG_OUTPUT,
     baseline_id,
     comparable,
     first_baseline,
@@ -86,8 +84,7 @@ class Lineup:
         streams = {
             run.stream
             for run in self.of(reference.variant)
-            if (run.usable or run.state in WRONG_OUTPUT)
-            and run.residency.equals(reference.residency)
+            if (run.usable or run.state.wrong_output) and run.residency.equals(reference.residency)
         }
         if len(streams) > 1:
             return f"its reference, variant {reference.variant}, does not repeat itself"
@@ -117,9 +114,9 @@ class Lineup:
         result = Result.INCONCLUSIVE
         if run is None:
             result, reason = self._no_record(name)
-        elif run.state in NEVER_STARTED:
+        elif run.state.never_started:
             result, reason = Result.SKIPPED, f"{run.state}: {run.reason}"
-        elif not run.usable and run.state not in WRONG_OUTPUT:
+        elif not run.usable and not run.state.wrong_output:
             reason = f"{run.state}: {run.reason}"
         elif not run.residency.known:
             reason = f"the residency is unknown: {run.residency.unknown}"
@@ -132,7 +129,7 @@ class Lineup:
     def _no_record(self, name: str) -> tuple[Result, str]:
         """Why a planned run is not there, and what that amounts to."""
         for run in self.of(name):
-            if run.state in NEVER_STARTED:
+            if run.state.never_started:
                 why = f"not run again after {run.state} (repeat {run.repeat}): {run.reason}"
                 return Result.SKIPPED, why
             if run.state is RunState.TIMED_OUT:
@@ -152,7 +149,7 @@ class Lineup:
 
     def compare(self, kind: Kind, run: Run, reference: Run) -> Verdict:
         """A run that :meth:`unfit` let through, against a comparable reference."""
-        wrong = f"{run.state}: {run.reason}; " if run.state in WRONG_OUTPUT else ""
+        wrong = f"{run.state}: {run.reason}; " if run.state.wrong_output else ""
         refused = self.refuses(reference)
         if not run.residency.equals(reference.residency):
             labels = f"{run.residency.label} against {reference.residency.label}"

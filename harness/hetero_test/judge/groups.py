@@ -16,10 +16,6 @@ if TYPE_CHECKING:
 
 MOST_ANCHORED = 3
 """Anchors that are made; more of them means that the automatic size moves between repeats."""
-WRONG_OUTPUT = (RunState.TRUNCATED, RunState.DEGENERATE)
-"""States of a stream that is there but cannot be right."""
-NEVER_STARTED = (RunState.REFUSED, RunState.NO_MEMORY)
-"""States of a placement that does not exist on this rig: nothing to judge."""
 
 
 class Bond(StrEnum):
@@ -74,7 +70,7 @@ def comparable(run: Run) -> bool:
 
 def strayed(run: Run, baseline: Run) -> bool:
     """Whether the log of a run that was to have the baseline's residency shows another one."""
-    ran = run.usable or run.state in WRONG_OUTPUT
+    ran = run.usable or run.state.wrong_output
     return ran and run.residency.known and not run.residency.equals(baseline.residency)
 
 

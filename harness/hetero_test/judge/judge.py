@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hetero_test.errors import ExitCode
-from hetero_test.judge.groups import NEVER_STARTED, baseline_id
+from hetero_test.judge.groups import baseline_id
 from hetero_test.judge.near_tie import explained
 from hetero_test.judge.rules import comparisons
 from hetero_test.judge.streams import clusters
 from hetero_test.judge.variants import MOVED, effects_of, summaries_of, variant_of
 from hetero_test.judge.warnings import cautions, draft_cautions
-from hetero_test.judge.wording import headline, sentence, unfinished, words
+from hetero_test.judge.wording import headline, sentence, unfinished
 from hetero_test.values.record import Ending
 from hetero_test.values.run import Effect
 from hetero_test.values.verdict import Conclusion, Judgment, Kind, Result
@@ -121,12 +121,12 @@ def _strict(
     """What keeps a strict matrix from passing although every comparison is equal."""
     for name, effect in effects.items():
         if effect is not None and effect not in MOVED:
-            return f"the placement of variant {name} is {words(effect)}"
+            return f"the placement of variant {name} is {effect.words}"
     for entry in record.manifest.variants:
         if not entry.planned and not entry.few_devices:
             return f"variant {entry.variant.id} was not run: {entry.why_not}"
     for run in record.runs:
-        if run.state in NEVER_STARTED:
+        if run.state.never_started:
             return f"variant {run.variant} was not run: {run.state}"
     if told := draft_cautions(record, found):
         return told[0]

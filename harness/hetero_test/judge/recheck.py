@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hetero_test.judge.groups import WRONG_OUTPUT, comparable
+from hetero_test.judge.groups import comparable
 from hetero_test.values.run import Purpose, RunState
 from hetero_test.values.run_ids import Question, recheck_id
 from hetero_test.values.verdict import Kind, Result, Verdict
@@ -147,14 +147,14 @@ def _pinned(
         again = tuple(run for run in again if run is not base)
     elif any(r.stream != base.stream for r in before if _alike(r, base)):
         return _open(verdict, cause, "with the pinned recipe the reference does not repeat itself")
-    shown = [run for run in again if comparable(run) or run.state in WRONG_OUTPUT]
+    shown = [run for run in again if comparable(run) or run.state.wrong_output]
     if not shown:
         return _open(verdict, cause, "no run with the pinned recipe is usable")
     pairs = [run for run in shown if run.residency.equals(base.residency)]
     if not pairs:
         labels = f"{shown[0].residency.label} against {base.residency.label}"
         return _open(verdict, cause, f"with the pinned recipe the residencies differ ({labels})")
-    other = next((r for r in pairs if r.stream != base.stream or r.state in WRONG_OUTPUT), None)
+    other = next((r for r in pairs if r.stream != base.stream or r.state.wrong_output), None)
     if other is None:
         return _open(verdict, cause, "with the pinned recipe the streams are equal: see --pinned")
     if (left := _left_moving(record, other, base)) is not None:

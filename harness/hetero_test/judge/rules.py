@@ -26,8 +26,6 @@ from typing import TYPE_CHECKING
 
 from hetero_test.judge.comparison import Lineup
 from hetero_test.judge.groups import (
-    NEVER_STARTED,
-    WRONG_OUTPUT,
     Bond,
     comparable,
     strayed,
@@ -72,7 +70,7 @@ def _repeat(lineup: Lineup, name: str) -> Verdict:
     def say(result: Result, reason: str) -> Verdict:
         return lineup.say(Kind.REPEAT, name, result, reason)
 
-    if runs and all(run.state in NEVER_STARTED for run in runs):
+    if runs and all(run.state.never_started for run in runs):
         return say(Result.SKIPPED, f"{runs[0].state}: {runs[0].reason}")
     if (unequal := _unequal(lineup, name, usable)) is not None:
         return unequal
@@ -191,7 +189,7 @@ def _exact(lineup: Lineup, run: Run, anchors: Sequence[Verdict]) -> Verdict:
     reference = None if group is None else _reference(lineup, group)
     if reference is not None and reference.variant != run.variant:
         return lineup.compare(Kind.EXACT, run, reference)
-    if run.state in WRONG_OUTPUT:
+    if run.state.wrong_output:
         reason = f"{run.state}: {run.reason}; no reference to hold it against"
         return lineup.say(Kind.EXACT, run.variant, Result.INCONCLUSIVE, reason, repeat=run.repeat)
     assert group is not None, "a comparable run of a variant that claims is in a group"
@@ -232,7 +230,7 @@ def _own(lineup: Lineup, group: Group, run: Run, anchors: Sequence[Verdict]) -> 
 def _unclaimed(lineup: Lineup, run: Run) -> Verdict:
     """Compared and shown, but neither PASS nor FAIL can come of it."""
     baseline, why = lineup.baseline, None
-    if run.state in WRONG_OUTPUT:  # claimed or not, such a stream is no result
+    if run.state.wrong_output:  # claimed or not, such a stream is no result
         why = f"{run.state}: {run.reason}"
     elif baseline is None:
         why = "the baseline has no usable run of known residency"

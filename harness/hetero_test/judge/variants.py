@@ -16,21 +16,18 @@ if TYPE_CHECKING:
     from hetero_test.values.run import PlannedVariant
     from hetero_test.values.verdict import Verdict
 
-MOVED = frozenset({Effect.PROVEN, Effect.UNOBSERVABLE})
+MOVED = frozenset(effect for effect in Effect if effect.unmoved is None)
 """Effects with which an equal stream tells something of the placement."""
 
 
 def effects_of(record: Record) -> dict[str, Effect | None]:
     """Each variant's worst effect over its usable runs; None for the baseline and without any."""
     found: dict[str, Effect | None] = dict.fromkeys(e.variant.id for e in record.manifest.variants)
-    base, worst_first = baseline_id(record.manifest), list(Effect)
+    base = baseline_id(record.manifest)
     for run in record.runs:
         if run.variant not in found or run.variant == base or not run.usable:
             continue
-        seen = (run.effect, found[run.variant])
-        found[run.variant] = min(
-            (e for e in seen if e is not None), key=worst_first.index, default=None
-        )
+        found[run.variant] = Effect.worst((run.effect, found[run.variant]))
     return found
 
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hetero_test.judge.groups import NEVER_STARTED, baseline_id
+from hetero_test.judge.groups import baseline_id
 from hetero_test.judge.variants import variant_of
 from hetero_test.publish.printable import printable
 from hetero_test.values.record import Ending
-from hetero_test.values.run import NO_TRACE, Effect
+from hetero_test.values.run import NO_TRACE, UNMOVED, Effect
 from hetero_test.values.verdict import Conclusion, Kind, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from hetero_test.values.record import Record
     from hetero_test.values.run import PlannedVariant, Run, RunState
@@ -62,10 +62,7 @@ def sentence(
         left = sum(v.result is Result.INCONCLUSIVE for v in found)
         open_ = _many(left, "comparison stays open", "comparisons stay open")
         parts = [open_ if left else reason]
-    for effect, told in (
-        (Effect.CONTRADICTED, "did not go where its flags say"),
-        (Effect.NOT_SEEN, "was not seen to move"),
-    ):
+    for effect, told in UNMOVED.items():
         parts += [
             f"{'equal, but ' if summary.exact else ''}variant {summary.id} {told}"
             f"{_seen(record, summary.id, effect)}"
@@ -82,11 +79,6 @@ def unfinished(record: Record) -> str:
     """How far a matrix got that is not complete."""
     why = f": {record.ending_reason}" if record.ending_reason else ""
     return f"the matrix is not complete ({record.ending}{why})"
-
-
-def words(effect: Effect) -> str:
-    """An effect for people."""
-    return effect.value.lower().replace("_", " ")
 
 
 def places_something(entry: PlannedVariant) -> bool:
@@ -107,13 +99,12 @@ def _ran(record: Record) -> tuple[PlannedVariant, ...]:
         for entry in record.manifest.variants
         if entry.planned
         and entry.variant.id != base
-        and not _all_in(states.get(entry.variant.id, ()), NEVER_STARTED)
+        and not _none_started(states.get(entry.variant.id, set()))
     )
 
 
-def _all_in(states: Iterable[RunState], kinds: Sequence[RunState]) -> bool:
-    seen = tuple(states)
-    return bool(seen) and all(state in kinds for state in seen)
+def _none_started(states: set[RunState]) -> bool:
+    return bool(states) and all(state.never_started for state in states)
 
 
 def _failed(record: Record, found: Sequence[Verdict], ran: int) -> str:
@@ -152,7 +143,7 @@ def _passed(
         f"{effects.count(Effect.PROVEN)} proven to have moved",
         _many(effects.count(Effect.UNOBSERVABLE), "leaves no trace", "leave no trace"),
         *(
-            f"{number} {words(effect)}"
+            f"{number} {effect.words}"
             for effect in (Effect.NOT_SEEN, Effect.CONTRADICTED)
             if (number := effects.count(effect))
         ),
@@ -238,5 +229,5 @@ def counts_line(record: Record, judgment: Judgment) -> str:
     text += f" ({kinds})" if kinds else ""
     for result in SHOWN_RESULTS:
         if number := judgment.count(result):
-            text += f", {number} {result.value.replace('_', ' ')}"
+            text += f", {number} {result.words}"
     return text

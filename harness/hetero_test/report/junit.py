@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
-from hetero_test.report import page, tables
+from hetero_test.report import page
 from hetero_test.report.view import View
-from hetero_test.values.run import RunState
 from hetero_test.values.verdict import Conclusion, Kind, Result
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def _variant(view: View, label: str, name: str, runs: list[Run]) -> ET.Element:
     case = _case(view, label, name, sum(run.elapsed_s or 0.0 for run in runs))
     mine = _verdicts(view, name, runs)
     results = {verdict.result for verdict in mine}
-    broken = [run for run in runs if run.state not in HARMLESS]
+    broken = [run for run in runs if not run.state.harmless]
     if Result.FAIL in results:
         _child(view, case, "failure", "DIVERGED", mine, Result.FAIL)
     elif Result.INCONCLUSIVE in results:
@@ -139,18 +138,14 @@ def _variant(view: View, label: str, name: str, runs: list[Run]) -> ET.Element:
         # Nobody may see green where a run crashed, whatever the comparisons said.
         reason = view.say(broken[0].reason or "no reason recorded", 300)
         ET.SubElement(case, "error", type=str(broken[0].state), message=reason)
-    elif (unmoved := tables.UNMOVED.get(view.effect(name))) is not None:
-        ET.SubElement(case, "skipped", message=f"equal, but {unmoved}")
+    elif (effect := view.effect(name)) is not None and effect.unmoved is not None:
+        ET.SubElement(case, "skipped", message=f"equal, but it {effect.unmoved}")
     elif Result.PASS not in results:
         said = next((verdict.reason for verdict in mine), "nothing was compared")
         ET.SubElement(case, "skipped", message=view.say(said, 300))
     if quotes := [view.say(run.quote, 400) for run in runs if run.quote]:
         ET.SubElement(case, "system-err").text = "\n".join(dict.fromkeys(quotes))
     return case
-
-
-HARMLESS = (RunState.OK, RunState.REFUSED, RunState.NO_MEMORY)
-"""States that are no trouble of the harness or the engine: it ran, or it was not wanted."""
 
 
 def _verdicts(view: View, name: str, runs: list[Run]) -> list[Verdict]:

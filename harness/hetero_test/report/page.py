@@ -99,12 +99,9 @@ def _runs(view: View, detail: Detail, cuts: Cuts) -> tables.Table:
     return tables.table(rows, tables.RUNS)
 
 
-EMOJI = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️"}
-
-
 def heading(view: View) -> str:
     """The verdict in words, with its sign."""
-    return f"{EMOJI[view.judgment.conclusion]} {view.say(view.judgment.headline, 300)}"
+    return f"{view.judgment.conclusion.sign} {view.say(view.judgment.headline, 300)}"
 
 
 def counts(view: View) -> str:

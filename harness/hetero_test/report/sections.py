@@ -86,7 +86,7 @@ def open_verdicts(view: View, detail: Detail, cuts: Cuts) -> tuple[Note, ...]:
     shown = cuts.take(ranked, detail.notes, "reasons of comparisons that did not pass")
     return tuple(
         Note(
-            mark=str(result).replace("_", " "),
+            mark=result.words,
             text=view.say(f"{many(names)}: {text}", detail.quote),
         )
         for (result, text), names in shown

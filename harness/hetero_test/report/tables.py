@@ -27,18 +27,6 @@ if TYPE_CHECKING:
     from hetero_test.values.run import Run
     from hetero_test.values.verdict import Cluster
 
-UNMOVED: dict[Effect | None, str] = {
-    Effect.CONTRADICTED: "it did not go where its flags say",
-    Effect.NOT_SEEN: "it was not seen to move",
-}
-"""Why equal streams are no evidence of a placement."""
-SIGNS = {
-    Result.PASS: "✅",
-    Result.FAIL: "❌",
-    Result.INCONCLUSIVE: "⚠️",
-}
-"""Beside the word, never instead of it."""
-
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -137,12 +125,13 @@ def verdict_text(view: View, name: str) -> str:
         text = "repeats itself"
     if result is None:
         return text or UNKNOWN
-    word = str(result).replace("_", " ")
-    if result is Result.PASS and (unmoved := UNMOVED.get(view.effect(name))) is not None:
+    effect = view.effect(name)
+    if result is Result.PASS and effect is not None and effect.unmoved is not None:
         # Equal streams are no evidence of a placement that did not happen.
-        return f"{SIGNS[Result.INCONCLUSIVE]} equal, but {unmoved}"
+        return f"{Result.INCONCLUSIVE.sign} equal, but it {effect.unmoved}"
+    word = result.words
     said = text if text.startswith(str(result)) else f"{word}: {text}" if text else word
-    return f"{SIGNS.get(result, '')} {said}".strip()
+    return f"{result.sign} {said}".strip()
 
 
 def counts_text(view: View, name: str) -> str:

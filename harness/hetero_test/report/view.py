@@ -166,8 +166,7 @@ class View:
         """The effect of a variant, an anchor's from its own runs."""
         if name in self.summaries:
             return self.summaries[name].effect
-        seen = [run.effect for run in self.ran.get(name, ()) if run.effect is not None]
-        return min(seen, key=list(Effect).index, default=None)
+        return Effect.worst(run.effect for run in self.ran.get(name, ()))
 
     def result(self, name: str) -> Result | None:
         """The result that stands for a variant; None without any comparison."""

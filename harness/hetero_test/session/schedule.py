@@ -116,7 +116,7 @@ def _warmups(record: Record, engine: Engine) -> Iterator[Cell]:
 def _rounds(record: Record, engine: Engine) -> Iterator[Cell]:
     manifest = record.manifest
     done = {run.key for run in record.runs}
-    given_up = {run.key[:2] for run in record.runs if run.state in NOT_REPEATED}
+    given_up = {run.key[:2] for run in record.runs if run.state.not_repeated}
     hung = {run.variant for run in record.warmup if run.state is RunState.TIMED_OUT}
     hung.discard(manifest.variants[0].variant.id)  # that it ran after the hang is known
     for found in rounds(manifest, engine):
@@ -159,7 +159,7 @@ def _ties(record: Record, engine: Engine) -> Iterator[Cell]:
 def _rechecks(record: Record, engine: Engine) -> Iterator[Cell]:
     """Further runs of both sides of a difference that may have another cause."""
     done = {run.key for run in record.rechecks}
-    given_up = {run.key[:2] for run in record.rechecks if run.state in NOT_REPEATED}
+    given_up = {run.key[:2] for run in record.rechecks if run.state.not_repeated}
     for verdict in comparisons(record):
         if verdict.recheck is None:
             continue
@@ -192,10 +192,6 @@ def _again(record: Record, engine: Engine, run: Run, question: Question, repeat:
     first_round = [r for r in record.runs if r.repeat == 1 and r.purpose is Purpose.ROUND]
     found = _fixed(found, manifest, engine, first_round)
     return replace(found, env=(*run.env, *manifest.pinned.env))
-
-
-NOT_REPEATED = (RunState.TIMED_OUT, RunState.REFUSED, RunState.NO_MEMORY)
-"""States after which the same command is not launched again."""
 
 
 def tie_cells(record: Record, engine: Engine, *, order: int) -> Iterator[Cell]:
@@ -290,7 +286,7 @@ class _Ties:
     ) -> Iterator[Cell]:
         """The repeats of an extra run that are still to be made."""
         made = {run.repeat: run.state for run in self._of(name)}
-        if any(state in NOT_REPEATED for state in made.values()):
+        if any(state.not_repeated for state in made.values()):
             return
         for repeat in range(1, self.manifest.repeats + 1):
             if repeat not in made:

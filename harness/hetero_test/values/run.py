@@ -5,7 +5,7 @@ All are frozen; a change is a new object. Nothing here touches the outside world
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from hashlib import md5
@@ -27,6 +27,51 @@ class RunState(StrEnum):
     WRONG_PROMPT = "WRONG_PROMPT"
     NOT_GREEDY = "NOT_GREEDY"
 
+    @property
+    def wrong_output(self) -> bool:
+        """Whether a stream is there that cannot be right; compared, it can only fail."""
+        return MEANINGS[self].wrong_output
+
+    @property
+    def never_started(self) -> bool:
+        """Whether the placement does not exist on this rig: nothing to judge."""
+        return MEANINGS[self].never_started
+
+    @property
+    def not_repeated(self) -> bool:
+        """Whether the same command is not launched again."""
+        return MEANINGS[self].not_repeated
+
+    @property
+    def harmless(self) -> bool:
+        """Whether a dashboard sees no trouble in it: it ran, or it was not wanted."""
+        return MEANINGS[self].harmless
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meaning:
+    """What a state means for those who judge, schedule and tell; see :class:`RunState`."""
+
+    wrong_output: bool = False
+    never_started: bool = False
+    not_repeated: bool = False
+    harmless: bool = False
+
+
+MEANINGS = {
+    RunState.OK: Meaning(harmless=True),
+    RunState.REFUSED: Meaning(never_started=True, not_repeated=True, harmless=True),
+    RunState.NO_MEMORY: Meaning(never_started=True, not_repeated=True, harmless=True),
+    RunState.CRASHED: Meaning(),
+    RunState.TIMED_OUT: Meaning(not_repeated=True),
+    RunState.NO_STREAM: Meaning(),
+    RunState.TRUNCATED: Meaning(wrong_output=True),
+    RunState.DEGENERATE: Meaning(wrong_output=True),
+    RunState.WRONG_PROMPT: Meaning(),
+    RunState.NOT_GREEDY: Meaning(),
+}
+"""Every state, with all that it means."""
+
 
 AS_PICKED = "as picked"
 """Expected where the engine itself announced to put it."""
@@ -41,6 +86,29 @@ class Effect(StrEnum):
     NOT_SEEN = "NOT_SEEN"
     UNOBSERVABLE = "UNOBSERVABLE"
     PROVEN = "PROVEN"
+
+    @property
+    def words(self) -> str:
+        """The effect for people."""
+        return self.value.lower().replace("_", " ")
+
+    @property
+    def unmoved(self) -> str | None:
+        """What a placement did instead of moving, after its name; None where it may have."""
+        return UNMOVED.get(self)
+
+    @staticmethod
+    def worst(found: Iterable[Effect | None]) -> Effect | None:
+        """The worst of these that is known, None without any."""
+        known = set(found)
+        return next((effect for effect in Effect if effect in known), None)
+
+
+UNMOVED = {
+    Effect.CONTRADICTED: "did not go where its flags say",
+    Effect.NOT_SEEN: "was not seen to move",
+}
+"""Effects with which equal streams are no evidence of a placement."""
 
 
 class Purpose(StrEnum):

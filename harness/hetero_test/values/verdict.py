@@ -20,6 +20,16 @@ class Result(StrEnum):
     SKIPPED = "SKIPPED"
     NOT_CLAIMED = "NOT_CLAIMED"
 
+    @property
+    def words(self) -> str:
+        """The result for people."""
+        return self.value.replace("_", " ")
+
+    @property
+    def sign(self) -> str:
+        """What stands beside the word, never instead of it; empty where nothing does."""
+        return SIGNS.get(self.value, "")
+
 
 class Kind(StrEnum):
     """Which question a comparison answers."""
@@ -35,6 +45,15 @@ class Conclusion(StrEnum):
     PASS = "PASS"
     FAIL = "FAIL"
     INCONCLUSIVE = "INCONCLUSIVE"
+
+    @property
+    def sign(self) -> str:
+        """What stands beside the word, never instead of it."""
+        return SIGNS[self.value]
+
+
+SIGNS = {"PASS": "✅", "FAIL": "❌", "INCONCLUSIVE": "⚠️"}
+"""Signs of results and conclusions, by their words."""
 
 
 class Tie(StrEnum):

@@ -1,0 +1,1 @@
+"""What the nouns of the road mean for those who use them."""
