@@ -13,6 +13,8 @@ from hetero_test.cli.main import COMMANDS, main
 from hetero_test.errors import ExitCode, HeteroTestError, NothingToCompareError, UsageError
 from hetero_test.plan.matrix import find, shipped
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

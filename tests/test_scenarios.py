@@ -16,6 +16,8 @@ import pytest
 from tests.rigs import play
 from tests.scripted import BASELINE, MODEL_FLAGS, Rule, always, when
 
+pytestmark = pytest.mark.process
+
 PASS, FAIL, OPEN = 0, 1, 4
 ONE_TO_SIX = "123456"
 

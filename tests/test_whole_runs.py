@@ -12,6 +12,8 @@ from hetero_test.errors import ExitCode
 from tests.rigs import play
 from tests.scripted import BASELINE, MODEL_FLAGS, always, when
 
+pytestmark = pytest.mark.process
+
 Capture = pytest.CaptureFixture[str]
 
 

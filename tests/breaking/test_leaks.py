@@ -63,6 +63,7 @@ def test_credentials_of_an_address_are_hidden_wherever_they_are_printed() -> Non
         assert "battery77" not in shown
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
 @pytest.mark.parametrize("name", ["manifest.json", "run.json", "runs/V0/default-1/run.json"])
 def test_a_file_that_is_nested_without_end_is_damage(

@@ -12,6 +12,8 @@ from hetero_test.values.run import Needs, PlannedVariant, Variant
 from tests.rigs import Told, play
 from tests.scripted import MODEL_FLAGS, always, write_build
 
+pytestmark = pytest.mark.process
+
 HEAD = 'engine = "strata"\n[[variant]]\nid = "a"\nname = "x"\n'
 
 

@@ -9,6 +9,8 @@ import pytest
 from tests.rigs import play
 from tests.scripted import write_build
 
+pytestmark = pytest.mark.process
+
 LONG = "x" * 300
 OPTIONS = ("--build-dir", "--out", "--tokens-file", "--junit", "--predict")
 

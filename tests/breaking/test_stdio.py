@@ -13,6 +13,8 @@ import pytest
 
 from tests.scripted import MODEL_FLAGS, write_build
 
+pytestmark = pytest.mark.process
+
 
 @dataclass(frozen=True)
 class Bash:

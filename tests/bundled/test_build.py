@@ -16,6 +16,8 @@ from tests.bundled.engine import Engine, Run
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 
 def start(build: DemoBuild, *flags: str, env: dict[str, str] | None = None) -> Run:
     """Run ``strata`` as a process, in a bare environment and another directory."""

@@ -73,6 +73,7 @@ def test_noise_and_death_may_be_the_baselines_alone(equal: Engine) -> None:
     assert equal(env=fault_env("all-placed-wrong")).stream == equal().stream
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize("death", ["SIGSEGV", "SIGABRT", "exit"])
 def test_a_crash_comes_before_or_after_the_dump(equal: Engine, when: str, death: str) -> None:
@@ -91,6 +92,7 @@ def test_a_crash_comes_before_or_after_the_dump(equal: Engine, when: str, death:
     assert ("illegal memory access" in done.stderr) is (death == "exit")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("manner", ["polite", "deaf"])
 def test_a_hang_ends_only_as_it_says(equal: Engine, manner: str) -> None:
     """A polite one ends on INT and TERM, a deaf one on KILL alone; neither prints a dump."""

@@ -12,6 +12,8 @@ from hetero_test.bundled.faults import VARIABLE
 from hetero_test.cli.main import main
 from hetero_test.errors import ExitCode
 
+pytestmark = pytest.mark.process
+
 
 def demo(out: Path, *args: str) -> tuple[int, dict[str, Any]]:
     code = main(["demo", "--out", str(out), "--quiet", *args])

@@ -19,6 +19,8 @@ from hetero_test.errors import ExitCode
 from tests.rigs import play
 from tests.scripted import FLAGS, MODEL_FLAGS, always, launches, script, when, write_build
 
+pytestmark = pytest.mark.process
+
 HETERO_TEST = (sys.executable, "-m", "hetero_test")
 
 

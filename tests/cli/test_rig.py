@@ -15,6 +15,8 @@ from hetero_test.rig.facts import load_rig
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 
 def rig(*argv: str) -> int:
     """Run the command without the read test, which takes seconds."""

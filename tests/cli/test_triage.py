@@ -229,6 +229,7 @@ def test_token_lists_that_are_not_there_are_not_compared(
     assert f"token lists: {Tokens.NOT_CHECKED}" in capsys.readouterr().out.replace("`", "")
 
 
+@pytest.mark.process
 def test_without_a_rig_file_this_machines_memory_is_measured(
     files: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ def test_long_arrays_of_numbers_are_counted_and_passed_over(tmp_path: Path) -> N
     assert header.fields["after"] == 1
 
 
+@pytest.mark.process
 def test_a_vocabulary_of_150000_is_read_within_300_mb(tmp_path: Path) -> None:
     """Peak memory of a process that reads all facts, with merges, scores and types."""
     count = 150_000

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 import psutil
+import pytest
 
 from hetero_test.launch.process import launch
 from hetero_test.launch.request import StopReason
@@ -15,6 +16,8 @@ from tests.launch.conftest import PATIENCE_S, wait_until
 if TYPE_CHECKING:
     from hetero_test.launch.dialogue import Alive
     from tests.launch.conftest import Ask
+
+pytestmark = pytest.mark.process
 
 
 def until_ready(alive: Alive) -> None:

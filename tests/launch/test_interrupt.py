@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from tests.launch.conftest import Ask
 
+pytestmark = pytest.mark.process
+
 
 @pytest.fixture
 def interrupt() -> Iterator[Interrupt]:

@@ -32,6 +32,8 @@ from tests.launch.conftest import bad_command, bystander, is_gone, wait_until
 if TYPE_CHECKING:
     from tests.launch.conftest import Ask
 
+pytestmark = pytest.mark.process
+
 
 @pytest.mark.parametrize("how", ["daemonize", "daemonize-wiped"])
 def test_a_daemon_is_swept(ask: Ask, how: str) -> None:

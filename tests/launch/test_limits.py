@@ -17,6 +17,8 @@ from tests.launch.conftest import is_gone, wait_until
 if TYPE_CHECKING:
     from tests.launch.conftest import Ask
 
+pytestmark = pytest.mark.process
+
 
 def test_a_silent_process_is_idle(ask: Ask) -> None:
     """Without growth of either file for `idle_s` the process is ended."""

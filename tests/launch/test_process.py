@@ -22,6 +22,8 @@ from tests.launch.conftest import bystander, open_descriptors
 if TYPE_CHECKING:
     from tests.launch.conftest import Ask
 
+pytestmark = pytest.mark.process
+
 AWKWARD = (
     "two words",
     "",

@@ -14,6 +14,8 @@ import pytest
 
 from hetero_test.launch.query import OUTPUT_LIMIT_BYTES, ToolState, run_tool
 
+pytestmark = pytest.mark.process
+
 
 def python(code: str) -> tuple[str, ...]:
     """A command line that runs the code."""

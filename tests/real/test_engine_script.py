@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.process
+
 SCRIPT = Path(__file__).with_name("engine.sh")
 TOOLS = ("bash", "cat", "uname", "ls", "mkdir", "dirname", "cut")
 

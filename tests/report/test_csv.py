@@ -114,6 +114,7 @@ def test_parquet_without_its_library_says_what_to_install(
     assert "--format csv" in str(told.value)
 
 
+@pytest.mark.process
 def test_a_report_is_printed_without_pandas() -> None:
     """It takes longer to load than a report to render, so only frames load it."""
     code = (

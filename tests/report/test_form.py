@@ -72,6 +72,7 @@ def test_rendering_again_gives_the_same_bytes(record: Record) -> None:
     assert report(record) == report(record)
 
 
+@pytest.mark.process
 def test_another_process_gives_the_same_bytes() -> None:
     """Neither hash seed nor locale nor time zone shows."""
     program = (

@@ -8,11 +8,14 @@ import sys
 import threading
 from pathlib import Path
 
+import pytest
+
 from hetero_test.rig.contention import Bystanders, Seen, amd, looks
 
 GIB = 2**30
 
 
+@pytest.mark.process
 def test_another_process_on_a_device_is_told_and_our_own_engine_is_not() -> None:
     """A process that we did not start is named with the most memory that it was seen to hold."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)

@@ -482,6 +482,7 @@ def test_whatever_tools_say_a_rig_comes_out(tmp_path: Path, text: str, rows: str
     assert rig.taken is not None
 
 
+@pytest.mark.process
 def test_this_machine_is_a_rig(tmp_path: Path) -> None:
     """The real probes on the real machine: a CPU, a memory, and a file that reads back."""
     rig = readable(tmp_path, probe_rig(Machine(nvml=import_nvml()), IDLE))

@@ -26,6 +26,8 @@ from hetero_test.store.run_dir import Store
 from tests.rigs import play
 from tests.scripted import MODEL_FLAGS, launches, script, when, write_build
 
+pytestmark = pytest.mark.process
+
 ROOT = Path(__file__).parents[2]
 VOLATILE = {
     *("elapsed_s", "started", "pid", "pid_started", "major_faults", "blocks_read"),
@@ -79,9 +81,17 @@ def holders(build: Path) -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.timeout(600)
-def test_killed_at_any_moment_it_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
-    """Kill -9 at 50 random moments changes nothing in the end.
+@pytest.mark.parametrize(
+    "moments",
+    [
+        pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(600)]),
+        pytest.param(500, marks=[pytest.mark.nightly, pytest.mark.timeout(6000)]),
+    ],
+)
+def test_killed_at_any_moment_it_goes_on_as_if_nothing_had_been(
+    tmp_path: Path, moments: int
+) -> None:
+    """Kill -9 at random moments, again and again, changes nothing in the end.
 
     ``--resume`` ends with the run.json of an undisturbed matrix; no stored run is made again,
     and no engine survives the harness.
@@ -98,7 +108,7 @@ def test_killed_at_any_moment_it_goes_on_as_if_nothing_had_been(tmp_path: Path) 
     draw = random.Random(20261129)
     kills = ends = 0
     out = tmp_path / "out"
-    while kills < 50:
+    while kills < moments:
         before = stored(out) if out.exists() else {}
         process = start(build, out, *args, "--resume")
         try:

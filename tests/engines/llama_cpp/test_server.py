@@ -22,6 +22,8 @@ from hetero_test.values.run import Probe, RunState
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.process
+
 PROBE = Probe(name="default", ids=(405, 406, 407, 408), max_new=20)
 SURVEY = Survey(devices=(), device_count=0, how="", known_flags=None)
 

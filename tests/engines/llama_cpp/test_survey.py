@@ -16,6 +16,8 @@ from hetero_test.errors import (
     UsageError,
 )
 
+pytestmark = pytest.mark.process
+
 
 def survey(
     build: Path,

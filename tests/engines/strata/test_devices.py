@@ -14,6 +14,8 @@ from hetero_test.engines.strata.devices import parse_listing, survey
 from hetero_test.errors import UsageError
 from hetero_test.values.run import Device
 
+pytestmark = pytest.mark.process
+
 LISTING = """\
 device 0: NVIDIA GeForce GTX 1080 Ti
   compute capability 6.1, 10.9 GiB

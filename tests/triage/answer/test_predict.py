@@ -14,6 +14,7 @@ from tests.rigs import play
 from tests.scripted import MODEL_FLAGS, write_build
 
 
+@pytest.mark.process
 def test_predicted_and_measured_stand_beside_each_other(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -32,6 +33,7 @@ def test_predicted_and_measured_stand_beside_each_other(
     assert "Predicted and measured" not in play(tmp_path / "plain", capsys, args=args[:2]).report
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("content", "told"),
     [
@@ -61,6 +63,7 @@ def test_what_is_no_prediction_is_told(
     assert "No such file" in capsys.readouterr().err
 
 
+@pytest.mark.process
 def test_a_stored_prediction_that_is_none_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
