@@ -10,7 +10,7 @@ import pytest
 
 from hetero_test.cli import rig as rig_command
 from hetero_test.errors import ExitCode, StoreError, UsageError
-from hetero_test.rig.facts import load_rig
+from hetero_test.rig.facts_file import load_rig
 
 if TYPE_CHECKING:
     from pathlib import Path

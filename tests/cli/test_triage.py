@@ -12,11 +12,11 @@ import pytest
 
 from hetero_test.cli.main import main
 from hetero_test.errors import UsageError
-from hetero_test.rig.facts import dump_rig, load_rig
+from hetero_test.rig.facts_file import dump_rig, load_rig
 from hetero_test.rig.sourced import Origin, Sourced
 from hetero_test.triage.answer import parse
-from hetero_test.triage.answer.question import Tokens
-from hetero_test.triage.model.facts import dump_model_facts
+from hetero_test.triage.model.facts_file import dump_model_facts
+from hetero_test.triage.options.question import Tokens
 from tests.triage.answer.test_calibrate import write_run
 from tests.triage.rigs import card, cpu, dense, mixture, rig, strix
 

@@ -12,9 +12,9 @@ import pytest
 from hetero_test.report import triage, triage_html
 from hetero_test.triage.answer.answer import answer
 from hetero_test.triage.answer.json import answer_document
-from hetero_test.triage.answer.question import Speeds
+from hetero_test.triage.cost.priors import first_belief
 from hetero_test.triage.learn.estimates import Beliefs
-from hetero_test.triage.learn.priors import first_belief
+from hetero_test.triage.options.question import Speeds
 from tests.triage.rigs import card, cpu, dense, mixture, question, rig, strix
 
 

@@ -17,9 +17,8 @@ from hetero_test.rig.facts import (
     PairFacts,
     RigFacts,
     Workload,
-    dump_rig,
-    load_rig,
 )
+from hetero_test.rig.facts_file import dump_rig, load_rig
 from hetero_test.rig.sourced import Origin, Sourced, measured, specified
 from tests.rig.strategies import rigs
 

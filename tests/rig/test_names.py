@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hetero_test.rig.bandwidth import with_named_bandwidths
-from hetero_test.rig.facts import load_rig
+from hetero_test.rig.facts_file import load_rig
 
 if TYPE_CHECKING:
     from pathlib import Path

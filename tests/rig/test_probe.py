@@ -13,14 +13,8 @@ from hypothesis import strategies as st
 
 from hetero_test.engines.llama_cpp.loader_log import LoaderLog
 from hetero_test.launch.query import ToolState
-from hetero_test.rig.facts import (
-    SYSTEM_POOL,
-    DeviceClass,
-    LinkState,
-    RigFacts,
-    dump_rig,
-    load_rig,
-)
+from hetero_test.rig.facts import SYSTEM_POOL, DeviceClass, LinkState, RigFacts
+from hetero_test.rig.facts_file import dump_rig, load_rig
 from hetero_test.rig.machine import Machine, Sampling
 from hetero_test.rig.nvidia import import_nvml
 from hetero_test.rig.probe import probe_rig

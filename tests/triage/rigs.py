@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from hetero_test.rig.facts import DeviceClass, DeviceFacts, LinkFacts, PairFacts, RigFacts
 from hetero_test.rig.sourced import measured, specified
-from hetero_test.triage.answer.question import Question
 from hetero_test.triage.model.facts import LayerFacts, LayerKind, ModelFacts, Role, RoleBytes
+from hetero_test.triage.options.question import Question
 
 GIB = 2**30
 

@@ -10,8 +10,8 @@ import pytest
 from hetero_test.cli.main import main
 from hetero_test.errors import UsageError
 from hetero_test.rig.bandwidth import with_named_bandwidths
-from hetero_test.rig.facts import load_rig
-from hetero_test.triage.model.facts import load_model_facts
+from hetero_test.rig.facts_file import load_rig
+from hetero_test.triage.model.facts_file import load_model_facts
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     from hetero_test.engines.llama_cpp.loader_log import read_loader_log
     from hetero_test.errors import UsageError
     from hetero_test.publish.printable import printable
-    from hetero_test.rig.facts import dump_rig
+    from hetero_test.rig.facts_file import dump_rig
     from hetero_test.rig.machine import Machine, Sampling
     from hetero_test.rig.nvidia import import_nvml
     from hetero_test.rig.probe import probe_rig

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hetero_test.publish.redact import Redactor
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.options.question import Question
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -165,7 +165,7 @@ def _need_matplotlib() -> None:
 
 def _calibrate(args: argparse.Namespace, question: Question, beliefs: Beliefs) -> int:
     from hetero_test.errors import ExitCode, UsageError
-    from hetero_test.rig.facts import dump_rig
+    from hetero_test.rig.facts_file import dump_rig
     from hetero_test.triage.answer.calibrate import calibrate
 
     if args.rig is None:

@@ -1,28 +1,16 @@
-"""What the machine is: the facts of a rig, and the TOML file that holds them.
+"""What the machine is: devices, links, memory and processor, as frozen facts.
 
 All values are frozen; a change is a new object (``dataclasses.replace``). A fact that was
 not found is ``None``; a list that was not looked for is ``None`` and one that was looked for
 and is empty is ``()``.
-
-The rig file: its schema, its header, and the checks that no single field can make.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
 
-from hetero_test.formats.examples import HINTS, Example
-from hetero_test.rig.facts_toml import FactsFile
 from hetero_test.rig.sourced import Sourced
-from hetero_test.rig.toml_writer import document
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from hetero_test.formats.toml_lines import Located
 
 SYSTEM_POOL = "system"
 """Name of the memory pool that the CPU uses. An integrated GPU names it as its own."""
@@ -239,86 +227,3 @@ class RigFacts:
         """What is known between two devices, in either order; None: nothing."""
         wanted = {first, second}
         return next((p for p in self.links if {p.a, p.b} == wanted), None)
-
-
-def load_rig(path: Path) -> RigFacts:
-    """Read a rig file.
-
-    A fact is an inline table ``{ value, origin, source, low, high }`` or a bare value; a bare
-    one is taken as measured where its key says so, else as specified, with ``FILE:LINE`` as
-    its source.
-
-    Raises:
-        MatrixError: the file is no such TOML; every complaint is told with file and line.
-        UsageError: the file cannot be read.
-    """
-    from hetero_test.rig.facts import read_rig
-
-    return read_rig(path)
-
-
-def dump_rig(rig: RigFacts) -> str:
-    """The rig as TOML text that `load_rig` reads back to an equal value."""
-    from hetero_test.rig.facts import rig_text
-
-    return rig_text(rig)
-
-
-HEADER = """\
-# A rig for `hetero-test triage --rig FILE`. A fact is { value, origin, source }, and low and
-# high where an 80 % interval is known; a bare value is good as well. A fact that was not found
-# is not here: add it if you know it, for nothing is guessed.
-"""
-
-_FILE = FactsFile(RigFacts, "rig file", hint=HINTS[Example.RIG])
-
-
-def read_rig(path: Path) -> RigFacts:
-    """Read a rig file; see `rigfile.load_rig`.
-
-    Raises:
-        MatrixError: the file is no such TOML; every complaint is told with file and line.
-        UsageError: the file cannot be read.
-    """
-    located = _FILE.open(path)
-    rig = _FILE.validate(located, located.data)
-    if complaints := tuple(_cross_checks(rig, located)):
-        raise _FILE.complain(complaints)
-    return rig
-
-
-def rig_text(rig: RigFacts) -> str:
-    """The text of a rig file."""
-    return HEADER + "\n" + document(rig)
-
-
-def _cross_checks(rig: RigFacts, located: Located) -> Iterator[str]:
-    seen: set[str] = set()
-    for index, device in enumerate(rig.devices):
-        if device.id in seen:
-            yield located.complaint(("devices", index, "id"), f"a second device {device.id!r}")
-        seen.add(device.id)
-    for index, pair in enumerate(rig.links):
-        for end, name in (("a", pair.a), ("b", pair.b)):
-            if name not in seen:
-                yield located.complaint(("links", index, end), f"no device {name!r} in this file")
-    for where, fact in _facts(rig, ()):
-        lowest = fact.value if fact.low is None else fact.low
-        if isinstance(lowest, str | bool):
-            continue
-        if lowest < 0:
-            yield located.complaint(where, f"no quantity of a rig is negative (got {lowest!r})")
-        elif lowest == 0 and str(where[-1]).endswith("gb_s"):
-            yield located.complaint(where, "a speed of 0 is none; leave it out where unknown")
-
-
-def _facts(value: Any, where: tuple[str | int, ...]) -> Iterator[tuple[Any, Sourced[Any]]]:
-    """Every fact of the rig, with its path in the file."""
-    if isinstance(value, Sourced):
-        yield where, value
-    elif isinstance(value, tuple):
-        for index, item in enumerate(value):
-            yield from _facts(item, (*where, index))
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _facts(getattr(value, field.name), (*where, field.name))

@@ -1,14 +1,21 @@
-"""TOML facts to frozen values, with file and line in every complaint.
+"""Frozen values from TOML, with file and line in every complaint, and back to TOML text.
 
-The frozen dataclasses are the schema: unknown keys, wrong types and values that do not hold
-together are all told at once. Only here does pydantic meet them.
+The frozen dataclasses are the schema: unknown keys, wrong types and values that contradict each
+other are all reported at once. Only this file uses pydantic for them.
+
+Written, a value is a dataclass; its fields become keys. A fact becomes an inline table on one
+line, so that its source stands beside it; other dataclasses become tables. A field that equals
+its default is left out, so an unknown fact leaves no key. Format: TOML 1.0,
+https://toml.io/en/v1.0.0.
 """
 
 from __future__ import annotations
 
 import difflib
 import json
-from dataclasses import fields, is_dataclass
+import math
+import re
+from dataclasses import MISSING, fields, is_dataclass
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -19,10 +26,12 @@ from hetero_test.formats.toml_lines import Located, load
 from hetero_test.rig.sourced import Origin, Sourced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from pydantic_core import ErrorDetails
+
+_BARE_KEY = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 V = TypeVar("V")
 KeyPath = tuple[str | int, ...]
@@ -182,3 +191,96 @@ def _keys_at(kind: Any, where: KeyPath) -> list[str]:
     kind = _known(kind)
     plain = get_origin(kind) or kind
     return [field.name for field in fields(plain)] if is_dataclass(plain) else []
+
+
+def document(value: object, *, inline: tuple[type, ...] = ()) -> str:
+    """The TOML text of a dataclass value (or a mapping), without a comment.
+
+    Args:
+        value: what to write.
+        inline: classes that are written as inline tables, beside `Sourced`.
+
+    Raises:
+        ValueError: a number is not finite.
+    """
+    return "\n".join(_Writer((Sourced, *inline)).table(_items(value), ())) + "\n"
+
+
+def _text(value: str) -> str:
+    """A TOML basic string. Lone surrogates, which TOML cannot hold, become question marks."""
+    sound = value.encode("utf-8", errors="replace").decode("utf-8")
+    # JSON's escapes are TOML's, except that TOML wants DEL escaped as well.
+    return json.dumps(sound, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _items(value: object) -> dict[str, Any]:
+    """Keys and values that are worth writing."""
+    if isinstance(value, dict):
+        return {key: item for key, item in value.items() if item is not None}
+    assert is_dataclass(value)
+    found = {}
+    for field in fields(value):
+        item = getattr(value, field.name)
+        if item is None or (field.default is not MISSING and item == field.default):
+            continue
+        found[field.name] = item
+    return found
+
+
+def _inline(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return _text(value)
+        case int():
+            return str(value)
+        case float():
+            if not math.isfinite(value):
+                raise ValueError(f"{value} is not a fact")
+            return repr(value)
+        case tuple() | list():
+            return "[" + ", ".join(_inline(item) for item in value) + "]"
+        case _:
+            pairs = (f"{_key(key)} = {_inline(item)}" for key, item in _items(value).items())
+            return "{ " + ", ".join(pairs) + " }"
+
+
+def _key(name: str) -> str:
+    return name if _BARE_KEY.match(name) else _text(name)
+
+
+class _Writer:
+    """Lines of tables; of which classes a value stands on one line, it is told."""
+
+    def __init__(self, inline: tuple[type, ...]) -> None:
+        self._inline = inline
+
+    def table(self, items: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[str]:
+        """A table: its own keys first, since TOML gives what follows to the sub-tables."""
+        later = {}
+        for key, item in items.items():
+            if self._is_table(item) or (
+                isinstance(item, tuple | list) and item and self._is_table(item[0])
+            ):
+                later[key] = item
+            elif isinstance(item, tuple | list) and len(item) > 1:
+                yield f"{_key(key)} = ["
+                yield from (f"    {_inline(entry)}," for entry in item)
+                yield "]"
+            else:
+                yield f"{_key(key)} = {_inline(item)}"
+        for key, item in later.items():
+            here = (*path, _key(key))
+            if self._is_table(item):
+                yield from ("", f"[{'.'.join(here)}]")
+                yield from self.table(_items(item), here)
+                continue
+            for entry in item:
+                yield from ("", f"[[{'.'.join(here)}]]")
+                yield from self.table(_items(entry), here)
+
+    def _is_table(self, item: object) -> bool:
+        if isinstance(item, self._inline):
+            return False
+        return isinstance(item, dict) or is_dataclass(item)

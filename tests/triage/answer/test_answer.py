@@ -11,11 +11,11 @@ import pytest
 from hetero_test.rig.facts import Baseline, PairFacts
 from hetero_test.rig.sourced import measured
 from hetero_test.triage.answer.answer import Answer, answer
-from hetero_test.triage.answer.question import DraftQuestion, Speeds, SplitCount, Tokens
 from hetero_test.triage.cost.memory import Fit, fits
 from hetero_test.triage.cost.prompt import Regime, Runtime
 from hetero_test.triage.learn.scoring import Call
 from hetero_test.triage.options.option import Family
+from hetero_test.triage.options.question import DraftQuestion, Speeds, SplitCount, Tokens
 from tests.triage.rigs import GIB, apu, card, cpu, dense, mixture, question, rig, strix
 
 if TYPE_CHECKING:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hetero_test.errors import UsageError
-from hetero_test.rig.facts import Workload, dump_rig, load_rig
+from hetero_test.rig.facts import Workload
+from hetero_test.rig.facts_file import dump_rig, load_rig
 from hetero_test.rig.sourced import Origin
 from hetero_test.triage.answer.calibrate import calibrate, read_run
+from hetero_test.triage.cost.priors import PRIORS
 from hetero_test.triage.cost.token import log_ms
-from hetero_test.triage.learn.priors import PRIORS
-from hetero_test.triage.model.bytes import model_bytes
 from hetero_test.triage.options.from_flags import flagged_placement, parse_flags
 from tests.triage.rigs import apu, card, cpu, dense, mixture, question, rig
 
@@ -72,7 +72,7 @@ def test_fitted_bandwidths_come_close_to_those_of_the_machine(
 ) -> None:
     """Four placements on a made machine tell what its memories and splits do."""
     asked = question(mixture(expert_mb=400), rig(card(), cpu()), depth=0)
-    sizes = model_bytes(asked)
+    sizes = asked.sizes_of(asked.model)
     speeds = {}
     for name, flags in VARIANTS.items():
         said = parse_flags(["-ngl", "99", *flags])
@@ -206,17 +206,19 @@ def test_a_log_whose_folder_no_path_can_name_tells_nothing(
 def test_flags_say_which_devices_read(flags: str, devices: set[str], parallel: bool) -> None:
     """As the engine would place a dense model."""
     asked = question(dense(), rig(card(), card("CUDA1"), cpu()))
-    found = flagged_placement(asked, model_bytes(asked), parse_flags(flags.split()), None)
+    found = flagged_placement(asked, asked.sizes_of(asked.model), parse_flags(flags.split()), None)
     assert found is not None
     assert {part.device for part in found.reads} == devices
     assert found.parallel is parallel
-    assert sum(part.gb for part in found.reads) == pytest.approx(model_bytes(asked).trunk_gb)
+    assert sum(part.gb for part in found.reads) == pytest.approx(
+        asked.sizes_of(asked.model).trunk_gb
+    )
 
 
 def test_shares_follow_ts_else_memory() -> None:
     """``-ts 3,1`` reads three quarters on the first; without it memory decides."""
     asked = question(dense(), rig(card(gib=24), card("CUDA1", gib=12), cpu()))
-    sizes = model_bytes(asked)
+    sizes = asked.sizes_of(asked.model)
     for flags, share in (("-ts 3,1", 0.75), ("", 2 / 3)):
         found = flagged_placement(asked, sizes, parse_flags(flags.split()), None)
         assert found is not None
@@ -227,11 +229,13 @@ def test_shares_follow_ts_else_memory() -> None:
 def test_a_rig_without_any_device_has_no_placement() -> None:
     """And layers cannot stay on a host that is not listed."""
     asked = question(dense(), rig())
-    assert flagged_placement(asked, model_bytes(asked), parse_flags([]), None) is None
+    assert flagged_placement(asked, asked.sizes_of(asked.model), parse_flags([]), None) is None
     lonely = question(dense(), rig(card()))
     said = parse_flags(["-ngl", "10"])
-    assert flagged_placement(lonely, model_bytes(lonely), said, None) is None
+    assert flagged_placement(lonely, lonely.sizes_of(lonely.model), said, None) is None
     integrated = question(dense(), rig(apu()))
-    found = flagged_placement(integrated, model_bytes(integrated), parse_flags([]), None)
+    found = flagged_placement(
+        integrated, integrated.sizes_of(integrated.model), parse_flags([]), None
+    )
     assert found is not None
     assert found.staged_splits == 0

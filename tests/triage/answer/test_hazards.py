@@ -12,20 +12,19 @@ from hetero_test.rig.sourced import measured
 from hetero_test.triage.answer.hazard import Hazard, State
 from hetero_test.triage.answer.hazards_model import build_options, model_hazards
 from hetero_test.triage.answer.hazards_rig import rig_hazards
-from hetero_test.triage.answer.question import Speeds
-from hetero_test.triage.model.bytes import model_bytes
 from hetero_test.triage.model.facts import Completeness, Role, RoleBytes
+from hetero_test.triage.options.question import Speeds
 from tests.triage.rigs import GIB, card, cpu, dense, question, rig, strix
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hetero_test.triage.answer.question import Question
+    from hetero_test.triage.options.question import Question
 
 
 def found(asked: Question, start: str) -> Hazard:
     """The one hazard whose name begins so."""
-    every = [*rig_hazards(asked), *model_hazards(asked, model_bytes(asked))]
+    every = [*rig_hazards(asked), *model_hazards(asked, asked.sizes_of(asked.model))]
     (hazard,) = [hazard for hazard in every if hazard.name.startswith(start)]
     return hazard
 
@@ -33,7 +32,7 @@ def found(asked: Question, start: str) -> Hazard:
 def test_every_hazard_has_evidence_or_says_how_to_check() -> None:
     """No state without its ground."""
     asked = question(dense(), strix())
-    every = [*rig_hazards(asked), *model_hazards(asked, model_bytes(asked))]
+    every = [*rig_hazards(asked), *model_hazards(asked, asked.sizes_of(asked.model))]
     assert all(hazard.evidence for hazard in every)
     assert {hazard.state for hazard in every} == set(State)
 

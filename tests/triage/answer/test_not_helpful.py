@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hetero_test.rig.sourced import Origin, Sourced, measured
 from hetero_test.triage.answer.answer import Answer, answer
 from hetero_test.triage.answer.not_helpful import cautions
-from hetero_test.triage.answer.question import Speeds
+from hetero_test.triage.cost.priors import PRIORS
 from hetero_test.triage.learn.interval import Z80
-from hetero_test.triage.learn.priors import PRIORS
 from hetero_test.triage.learn.scoring import Call
 from hetero_test.triage.options.devices import device_of
+from hetero_test.triage.options.question import Speeds
 from tests.triage.rigs import card, cpu, dense, question, rig
 
 if TYPE_CHECKING:

@@ -12,19 +12,12 @@ from hypothesis import strategies as st
 
 from hetero_test.rig.facts import DeviceClass
 from hetero_test.triage.answer.forecast import Forecaster
-from hetero_test.triage.cost.placement import (
-    Device,
-    Drafting,
-    DraftKind,
-    Hot,
-    Placement,
-    Read,
-    Shape,
-)
+from hetero_test.triage.cost.placement import Device, Drafting, DraftKind, Hot, Placement, Read
+from hetero_test.triage.cost.priors import first_belief
 from hetero_test.triage.cost.terms import TermKind, total
 from hetero_test.triage.cost.token import log_ms, token_terms
 from hetero_test.triage.learn.estimates import Beliefs
-from hetero_test.triage.learn.priors import first_belief
+from hetero_test.triage.model.bytes import Shape
 from hetero_test.triage.options.option import Family, Option
 
 GPU = Device(id="CUDA0", device_class=DeviceClass.DISCRETE_GPU, nominal_gb_s=936.0)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_test.triage.learn.estimates import Beliefs, Reader
+from hetero_test.triage.cost.priors import Reader
+from hetero_test.triage.learn.estimates import Beliefs
 
 
 def first(name: str) -> tuple[float, float]:

@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 
 from hetero_test.rig.facts import DeviceClass
 from hetero_test.triage.answer.answer import answer
-from hetero_test.triage.answer.question import Speeds
-from hetero_test.triage.cost.placement import Device, Placement, Read, Shape
+from hetero_test.triage.cost.placement import Device, Placement, Read
+from hetero_test.triage.cost.priors import PRIORS, first_belief
 from hetero_test.triage.cost.token import log_ms, weight_gb_s
 from hetero_test.triage.learn.estimates import Beliefs
-from hetero_test.triage.learn.priors import PRIORS, first_belief
 from hetero_test.triage.learn.uncertainty import deciding_placement, predict_placement
+from hetero_test.triage.model.bytes import Shape
+from hetero_test.triage.options.question import Speeds
 from tests.triage.rigs import card, dense, question, rig
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from hetero_test.triage.learn.estimates import Reader
+    from hetero_test.triage.cost.priors import Reader
 
 A = Device(id="CUDA0", device_class=DeviceClass.DISCRETE_GPU)
 B = Device(id="CUDA1", device_class=DeviceClass.DISCRETE_GPU)

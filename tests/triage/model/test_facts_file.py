@@ -8,14 +8,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from hetero_test.errors import MatrixError
-from hetero_test.triage.model.facts import (
-    Completeness,
-    LayerFacts,
-    LayerKind,
-    ModelFacts,
-    dump_model_facts,
-    load_model_facts,
-)
+from hetero_test.triage.model.facts import Completeness, LayerFacts, LayerKind, ModelFacts
+from hetero_test.triage.model.facts_file import dump_model_facts, load_model_facts
 from tests.rig.strategies import models
 
 if TYPE_CHECKING:

@@ -9,14 +9,8 @@ import gguf
 import pytest
 
 from hetero_test.gguf.header import GgufError
-from hetero_test.triage.model.facts import (
-    Completeness,
-    LayerKind,
-    ModelFacts,
-    Role,
-    dump_model_facts,
-    load_model_facts,
-)
+from hetero_test.triage.model.facts import Completeness, LayerKind, ModelFacts, Role
+from hetero_test.triage.model.facts_file import dump_model_facts, load_model_facts
 from hetero_test.triage.model.from_gguf import TokensMatch, compare_tokens, read_model_file
 from tests.gguf import known_models
 from tests.gguf.files import Model, write, write_split

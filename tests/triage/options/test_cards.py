@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_test.triage.model.bytes import model_bytes
 from hetero_test.triage.options.cards import two_cards_and_host
 from hetero_test.triage.options.parallel import LEAST_SHARE, tensor_parallel
 from tests.triage.rigs import card, cpu, dense, mixture, question, rig
@@ -24,7 +23,7 @@ def test_a_layer_split_places_every_byte_once(
     """Experts, KV, trunk and reads over all devices sum up to the model's."""
     cards, host = (card(gib=first), card("CUDA1", gib=second)), cpu()
     asked = question(mixture(layers=layers, expert_mb=expert_mb), rig(*cards, host))
-    sizes = model_bytes(asked)
+    sizes = asked.sizes_of(asked.model)
 
     option = two_cards_and_host(asked, sizes, cards, host)
 
@@ -53,7 +52,7 @@ def test_there_is_no_such_split_without_experts_on_all_three() -> None:
     ):
         cards = (card(gib=first), card("CUDA1", gib=second))
         asked = question(model, rig(*cards, host))
-        assert two_cards_and_host(asked, model_bytes(asked), cards, host) is None
+        assert two_cards_and_host(asked, asked.sizes_of(asked.model), cards, host) is None
 
 
 @given(first=st.integers(12, 40), second=st.integers(12, 40), speed=st.floats(1, 500))
@@ -61,7 +60,7 @@ def test_a_parallel_split_places_every_byte_once(first: int, second: int, speed:
     """Shares of weights, KV and reads sum up to the model's, each large enough to be said."""
     cards = (card(gib=first), card("CUDA1", gib=second))
     asked = question(dense(), rig(*cards, cpu()))
-    sizes = model_bytes(asked)
+    sizes = asked.sizes_of(asked.model)
 
     option = tensor_parallel(asked, sizes, *cards, {"CUDA0": speed, "CUDA1": 60.0})
 

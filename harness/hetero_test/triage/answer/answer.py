@@ -18,15 +18,15 @@ from hetero_test.triage.answer.not_helpful import (
     contradicts_its_data_sheet,
     unhelpful,
 )
-from hetero_test.triage.answer.question import Question, Speeds
 from hetero_test.triage.answer.recommendation import Verdict, judge
 from hetero_test.triage.cost.memory import Fit, fits
 from hetero_test.triage.learn.scoring import Call
-from hetero_test.triage.model.bytes import ModelBytes, model_bytes
+from hetero_test.triage.model.bytes import ModelBytes
 from hetero_test.triage.options import draft
 from hetero_test.triage.options.candidates import alone_options, split_options
 from hetero_test.triage.options.devices import accelerators, bandwidth_known
 from hetero_test.triage.options.option import Family
+from hetero_test.triage.options.question import Question, Speeds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -93,7 +93,7 @@ def answer(question: Question, beliefs: Beliefs, widening: float) -> Answer:
     Raises:
         UsageError: the question names a KV type that does not exist.
     """
-    sizes = model_bytes(question)
+    sizes = question.sizes_of(question.model)
     own = beliefs.copy()
     alone = alone_options(question, sizes)
     contradictions = recalibrate(own, question, alone)
@@ -196,7 +196,7 @@ def _drafting(
         if asked.device
         else [device.id for device in accelerators(question.rig) if device.id not in base.devices]
     )
-    drafter = model_bytes(replace(question, model=asked.model))
+    drafter = question.sizes_of(asked.model)
     for name in names or [base.devices[0]]:
         device = question.rig.device(name)
         if device is not None:

@@ -6,20 +6,20 @@ import math
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hetero_test.triage.answer.question import Speeds
 from hetero_test.triage.cost.prompt import prompt_log_ms
 from hetero_test.triage.cost.token import log_ms, own_unknowns
 from hetero_test.triage.learn.fit import SPEED_NOISE
 from hetero_test.triage.learn.scoring import ROUGHNESS
 from hetero_test.triage.options.devices import bandwidth_told, counted_bandwidth
+from hetero_test.triage.options.question import Speeds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.learn.estimates import Beliefs
     from hetero_test.triage.options.option import Option
+    from hetero_test.triage.options.question import Question
 
 CONTRADICTION = 2.5
 """Standard deviations by which a baseline and what the rig tells may differ."""

@@ -23,7 +23,6 @@ from hetero_test.triage.cost.placement import Placement
 from hetero_test.triage.cost.token import CPUS, log_ms, weight_gb_s
 from hetero_test.triage.learn.fit import SPEED_NOISE
 from hetero_test.triage.learn.interval import Z80
-from hetero_test.triage.model.bytes import model_bytes
 from hetero_test.triage.options.from_flags import flagged_placement, parse_flags
 
 if TYPE_CHECKING:
@@ -31,8 +30,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.question import Question
-    from hetero_test.triage.learn.estimates import Beliefs, Reader
+    from hetero_test.triage.cost.priors import Reader
+    from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.options.question import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ def _unfitted(question: Question) -> Question:
 def _lessons(
     question: Question, document: Mapping[str, Any], rundir: Path
 ) -> tuple[list[Lesson], list[tuple[str, str]]]:
-    sizes = model_bytes(question)
+    sizes = question.sizes_of(question.model)
     common = [str(flag) for flag in document.get("model_flags") or ()]
     lessons, passed_over = [], []
     for variant in document.get("variants", []):

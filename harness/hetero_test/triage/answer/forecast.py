@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from hetero_test.triage.answer.question import Speeds
+from hetero_test.triage.cost.priors import PRIORS
 from hetero_test.triage.cost.prompt import break_even_ubatch, compute_ms, upload_ms
 from hetero_test.triage.cost.terms import Term
 from hetero_test.triage.cost.token import (
@@ -20,7 +20,6 @@ from hetero_test.triage.cost.token import (
 )
 from hetero_test.triage.learn.fit import SPEED_NOISE
 from hetero_test.triage.learn.interval import Interval
-from hetero_test.triage.learn.priors import PRIORS
 from hetero_test.triage.learn.scoring import ROUGHNESS
 from hetero_test.triage.learn.uncertainty import (
     deciding_placement,
@@ -28,13 +27,15 @@ from hetero_test.triage.learn.uncertainty import (
     predict_prompt,
 )
 from hetero_test.triage.options.option import Option
+from hetero_test.triage.options.question import Speeds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from hetero_test.triage.cost.placement import Placement
+    from hetero_test.triage.cost.priors import Reader
     from hetero_test.triage.cost.prompt import Prompt
-    from hetero_test.triage.learn.estimates import Beliefs, Reader
+    from hetero_test.triage.learn.estimates import Beliefs
 
 FACTORS = 60
 """Steps of the search for the value of an unknown at which a gain vanishes."""

@@ -11,8 +11,8 @@ from hetero_test.triage.model.facts import Completeness, Role
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.model.bytes import ModelBytes
+    from hetero_test.triage.options.question import Question
 
 GIB = 2**30
 BACKENDS = ("CUDA", "HIP", "VULKAN", "SYCL", "METAL", "RPC")

@@ -11,7 +11,7 @@ from hetero_test.triage.options.devices import accelerators, is_cpu
 
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.question import Question
+    from hetero_test.triage.options.question import Question
 
 GIB = 2**30
 BUSY_PERCENT = 5.0

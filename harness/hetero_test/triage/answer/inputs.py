@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hetero_test.rig.sourced import Origin
+from hetero_test.triage.cost.priors import PRIORS
 from hetero_test.triage.learn.interval import Z80
-from hetero_test.triage.learn.priors import PRIORS
 from hetero_test.triage.options.devices import assumed_gb_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hetero_test.rig.sourced import Sourced
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.learn.estimates import Beliefs
     from hetero_test.triage.model.bytes import ModelBytes
+    from hetero_test.triage.options.question import Question
 
 FITTED = "fitted to published points"
 

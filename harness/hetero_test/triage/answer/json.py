@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
     from hetero_test.triage.answer.answer import Answer, Ranked
     from hetero_test.triage.answer.forecast import Rival
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.cost.memory import Fill
     from hetero_test.triage.learn.interval import Interval
+    from hetero_test.triage.options.question import Question
 
 SCHEMA = "hetero-test/triage/1"
 NO_OTHER = "there is nothing to compare with: no other way to place it on this rig"

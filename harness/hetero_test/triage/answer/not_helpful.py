@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.model.bytes import ModelBytes
     from hetero_test.triage.options.option import Option
+    from hetero_test.triage.options.question import Question
 
 NARROW_GB_S = 8.0
 """A link below this is narrow for a parallel split: Gen4 x4, OCuLink, USB4."""

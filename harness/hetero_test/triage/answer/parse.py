@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 from hetero_test.engines.llama_cpp.loader_log import read_loader_log
 from hetero_test.errors import UsageError
 from hetero_test.rig.bandwidth import with_named_bandwidths
-from hetero_test.rig.facts import load_rig
-from hetero_test.triage.answer.question import DraftQuestion, Question, Speeds, SplitCount, Tokens
+from hetero_test.rig.facts_file import load_rig
 from hetero_test.triage.cost.drafting import Acceptance, conditional
 from hetero_test.triage.cost.prompt import Runtime
-from hetero_test.triage.model.facts import kv_element_bytes, load_model_facts
+from hetero_test.triage.model.facts import kv_element_bytes
+from hetero_test.triage.model.facts_file import load_model_facts
+from hetero_test.triage.options.question import DraftQuestion, Question, Speeds, SplitCount, Tokens
 
 if TYPE_CHECKING:
     import argparse

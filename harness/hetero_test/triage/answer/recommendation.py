@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hetero_test.triage.answer.forecast import Decider, Forecast
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.learn.interval import Interval
+    from hetero_test.triage.options.question import Question
 
 WORTH = 1.05
 """Gain below which a split does not pay for a second device and its trouble."""

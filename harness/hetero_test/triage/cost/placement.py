@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from hetero_test.rig.facts import DeviceClass
+from hetero_test.triage.model.bytes import Shape
 
 
 class DraftKind(StrEnum):
@@ -76,20 +77,6 @@ class Drafting:
     """Rows of a verification; None: K + 1."""
     round_ms: float = 0.0
     """What a round costs beside: a network round trip."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """What the model of time needs of a model."""
-
-    layers: int = 0
-    experts: int = 0
-    used: int = 0
-
-    @property
-    def mixture(self) -> bool:
-        """Whether it routes between experts."""
-        return self.experts > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

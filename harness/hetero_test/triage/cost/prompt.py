@@ -24,7 +24,7 @@ from hetero_test.triage.cost.terms import parallel_ms, read_ms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hetero_test.triage.learn.estimates import Reader
+    from hetero_test.triage.cost.priors import Reader
 
 
 class Regime(StrEnum):

@@ -10,14 +10,14 @@ from hetero_test.rig.facts import DeviceClass
 from hetero_test.triage.cost import terms
 from hetero_test.triage.cost.drafting import KERNEL_ROWS, Verify
 from hetero_test.triage.cost.placement import DraftKind, Read
+from hetero_test.triage.cost.priors import PRIORS
 from hetero_test.triage.cost.terms import Term, TermKind
-from hetero_test.triage.learn.priors import PRIORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hetero_test.triage.cost.placement import Device, Drafting, Hot, Placement
-    from hetero_test.triage.learn.estimates import Reader
+    from hetero_test.triage.cost.priors import Reader
 
 COPY_SHARE = 0.85
 """What a copy test reaches of the data sheet: 1541 of 1792 on an RTX 5090

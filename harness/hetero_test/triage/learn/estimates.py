@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from hetero_test.triage.cost.priors import Reader
+
 ITERATIONS = 6
 """Linearizations a measurement gets; the sums of time here settle within four."""
 LONGEST_STEP = 1.5
@@ -24,14 +26,6 @@ SETTLED = 1e-4
 """Change of every logarithm below which a further linearization changes nothing."""
 NUDGE = 1e-5
 """Step of the differences, in the logarithm."""
-
-
-class Reader(Protocol):
-    """How a model looks up an unknown: its global part times that of one device or rig."""
-
-    def __call__(self, name: str, *, at: str = "") -> float:
-        """The unknown in its own unit."""
-        ...
 
 
 class Spread(Protocol):

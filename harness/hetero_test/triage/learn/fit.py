@@ -12,17 +12,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hetero_test.triage.cost.placement import Drafting, Placement, Read
+from hetero_test.triage.cost.priors import first_belief
 from hetero_test.triage.cost.prompt import Computing, Prompt, prompt_log_ms
 from hetero_test.triage.cost.token import log_ms, verify_cost
 from hetero_test.triage.learn.estimates import Beliefs
 from hetero_test.triage.learn.points import Quantity, Use
-from hetero_test.triage.learn.priors import first_belief
 from hetero_test.triage.learn.uncertainty import predict_placement
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from hetero_test.triage.learn.estimates import Reader
+    from hetero_test.triage.cost.priors import Reader
     from hetero_test.triage.learn.points import Point, PointPlacement
 
 SPEED_NOISE = 0.03

@@ -50,10 +50,11 @@ from hetero_test.errors import MatrixError
 from hetero_test.rig.facts import DeviceClass
 from hetero_test.rig.sourced import Origin, Sourced
 from hetero_test.triage.cost.drafting import Acceptance
-from hetero_test.triage.cost.placement import Device, Drafting, DraftKind, Placement, Read, Shape
+from hetero_test.triage.cost.placement import Device, Drafting, DraftKind, Placement, Read
+from hetero_test.triage.model.bytes import Shape
 
 SCHEMA = "hetero-test/points/1"
-SHIPPED = Path(__file__).parent / "points"
+SHIPPED = Path(__file__).parent / "data"
 
 
 class Use(StrEnum):

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hetero_test.triage.cost.placement import Placement
+    from hetero_test.triage.cost.priors import Reader
     from hetero_test.triage.cost.prompt import Prompt
-    from hetero_test.triage.learn.estimates import Beliefs, Reader
+    from hetero_test.triage.learn.estimates import Beliefs
 
     Modeled = Callable[[Placement], Callable[[Reader], float]]
 

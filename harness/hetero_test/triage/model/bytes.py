@@ -5,18 +5,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hetero_test.triage.cost.placement import Shape
-from hetero_test.triage.cost.terms import hop_bytes
 from hetero_test.triage.model.facts import Role
 
 if TYPE_CHECKING:
-    from hetero_test.triage.answer.question import Question
+    from hetero_test.triage.model.facts import ModelFacts
 
 GB = 1e9
 HOST_ROLES = (Role.EMBEDDING, Role.SIDECAR)
 """Tables that stay in host memory, of which a row is read for a token."""
 TYPICAL_BYTES = 0.6
 """Bytes a parameter where the number of parameters is not known: 4.8 bits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What the model of time needs of a model."""
+
+    layers: int = 0
+    experts: int = 0
+    used: int = 0
+
+    @property
+    def mixture(self) -> bool:
+        """Whether it routes between experts."""
+        return self.experts > 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +76,21 @@ class ModelBytes:
         return self.kv_gb > 0.25 * (self.trunk_gb + self.experts_gb)
 
 
-def model_bytes(question: Question) -> ModelBytes:
-    """The sizes that a question's model has at its context, slots and KV type.
+def model_bytes(
+    model: ModelFacts, *, context: int, depth: int, slots: int, kv_type: str
+) -> ModelBytes:
+    """The sizes that a model has in such use.
+
+    Args:
+        model: its facts.
+        context: positions that a slot is allocated.
+        depth: positions that decoding reads.
+        slots: requests at a time, each with a cache of its own.
+        kv_type: a name of `KV_TYPE_BYTES`, or two as KEYS/VALUES.
 
     Raises:
         UsageError: there is no such KV type.
     """
-    model = question.model
     sizes = model.bytes_by_role()
     active = model.active_bytes_by_role()
     by_layer = {
@@ -87,7 +107,7 @@ def model_bytes(question: Question) -> ModelBytes:
         trunk += sizes.get(Role.EMBEDDING, 0)
     experts_gb = active.get(Role.ROUTED_EXPERTS, 0.0) / GB
     active_gb = model.active_bytes_per_token() / GB
-    slot = model.kv_bytes(question.context, question.kv_type)
+    slot = model.kv_bytes(context, kv_type)
     return ModelBytes(
         layers=len(model.layers),
         trunk_bytes=trunk,
@@ -96,20 +116,19 @@ def model_bytes(question: Question) -> ModelBytes:
         host_bytes=sum(sizes.get(role, 0) for role in HOST_ROLES),
         nextn_bytes=sizes.get(Role.NEXTN, 0),
         kv_slot_bytes=slot,
-        kv_bytes=slot * question.slots,
+        kv_bytes=slot * slots,
         trunk_gb=active_gb - experts_gb,
         experts_gb=experts_gb,
-        kv_gb=model.kv_read_bytes(question.read_depth, question.kv_type) / GB,
-        active_parameters_b=active_gb / _bytes_a_parameter(question),
-        hidden_bytes=round(hop_bytes(model.n_embd)),
+        kv_gb=model.kv_read_bytes(depth, kv_type) / GB,
+        active_parameters_b=active_gb / _bytes_a_parameter(model),
+        hidden_bytes=model.hidden_bytes,
         expert_quantization=model.quantization(Role.ROUTED_EXPERTS),
         trunk_quantization=model.quantization(Role.ATTENTION),
         shape=Shape(layers=len(model.layers), experts=model.experts_total, used=model.experts_used),
     )
 
 
-def _bytes_a_parameter(question: Question) -> float:
-    model = question.model
+def _bytes_a_parameter(model: ModelFacts) -> float:
     if model.parameters and model.file_bytes:
         return model.file_bytes / model.parameters
     return TYPICAL_BYTES

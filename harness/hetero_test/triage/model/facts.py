@@ -16,7 +16,6 @@ from hetero_test.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
 KV_TYPE_BYTES: Mapping[str, float] = {
     "f32": 4.0,
@@ -305,22 +304,3 @@ class ModelFacts:
         yield from self.tables
         for layer in self.layers:
             yield from layer.tensors
-
-
-def load_model_facts(path: Path) -> ModelFacts:
-    """Read a model-facts file, for when the model itself is elsewhere.
-
-    Raises:
-        MatrixError: the file is no such TOML; every complaint is told with file and line.
-        UsageError: the file cannot be read.
-    """
-    from hetero_test.triage.model.facts_file import read_model
-
-    return read_model(path)
-
-
-def dump_model_facts(model: ModelFacts) -> str:
-    """The model as TOML text that `load_model_facts` reads back to an equal value."""
-    from hetero_test.triage.model.facts_file import model_text
-
-    return model_text(model)

@@ -7,9 +7,8 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from hetero_test.formats.examples import HINTS, Example
-from hetero_test.rig.facts_toml import FactsFile
-from hetero_test.rig.toml_writer import document
-from hetero_test.triage.model.facts import LayerFacts, LayerKind, ModelFacts, Role
+from hetero_test.rig.facts_toml import FactsFile, document
+from hetero_test.triage.model.facts import LayerFacts, LayerKind, ModelFacts, Role, RoleBytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,11 +28,11 @@ _FILE = FactsFile(ModelFacts, "model-facts file", hint=HINTS[Example.MODEL])
 _RANGE = re.compile(r"\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?\Z")
 
 
-def read_model(path: Path) -> ModelFacts:
-    """Read a model-facts file; see `modelfacts.load_model_facts`.
+def load_model_facts(path: Path) -> ModelFacts:
+    """Read a model-facts file, for when the model itself is elsewhere.
 
     Raises:
-        MatrixError: the file is no such TOML; every complaint is told with file and line.
+        MatrixError: the file is not TOML of this form; each complaint names file and line.
         UsageError: the file cannot be read.
     """
     located = _FILE.open(path)
@@ -68,8 +67,8 @@ def read_model(path: Path) -> ModelFacts:
     )
 
 
-def model_text(model: ModelFacts) -> str:
-    """The text of a model-facts file."""
+def dump_model_facts(model: ModelFacts) -> str:
+    """The model as TOML text that `load_model_facts` reads back to an equal value."""
     tables: dict[str, Any] = {}
     for field in fields(model):
         value = getattr(model, field.name)
@@ -77,7 +76,7 @@ def model_text(model: ModelFacts) -> str:
             continue
         tables[field.name] = _grouped(value) if field.name in LAYER_LISTS else value
     tables["completeness"] = model.completeness
-    return HEADER + "\n" + document(tables)
+    return HEADER + "\n" + document(tables, inline=(RoleBytes,))
 
 
 def _expand(group: Any) -> list[Any]:

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.model.bytes import ModelBytes
     from hetero_test.triage.options.option import Option
+    from hetero_test.triage.options.question import Question
 
 ENDPOINT_RATIO = 5.0
 """Times by which one endpoint may be faster than the other."""

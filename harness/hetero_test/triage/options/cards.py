@@ -14,10 +14,10 @@ from hetero_test.triage.options.option import Family, Option
 from hetero_test.triage.options.room import buffers, room, upload
 
 if TYPE_CHECKING:
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.cost.memory import Fill
     from hetero_test.triage.cost.placement import Placement, Read
     from hetero_test.triage.model.bytes import ModelBytes
+    from hetero_test.triage.options.question import Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 from hetero_test.rig.facts import Workload
 from hetero_test.triage.cost.memory import in_system_memory
 from hetero_test.triage.cost.placement import Device
+from hetero_test.triage.cost.priors import PRIORS
 from hetero_test.triage.cost.token import COPY_DOUBT, CPUS
 from hetero_test.triage.learn.interval import Z80
-from hetero_test.triage.learn.priors import PRIORS
 
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts, RigFacts
     from hetero_test.rig.sourced import Sourced
-    from hetero_test.triage.answer.question import Question
+    from hetero_test.triage.options.question import Question
 
 COPY_LIMIT = 1.1
 """A copy test that says more than the data sheet by this is not believed."""

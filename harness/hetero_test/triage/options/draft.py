@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hetero_test.triage.answer.question import Tokens
 from hetero_test.triage.cost.drafting import break_even_p, implied_beta, round_cost, speedup, to_p
 from hetero_test.triage.cost.memory import compute_buffer_bytes, fill
 from hetero_test.triage.cost.placement import Drafting, DraftKind, Placement
@@ -15,12 +14,13 @@ from hetero_test.triage.options import engine_flags
 from hetero_test.triage.options.alone import reads_on
 from hetero_test.triage.options.devices import device_of, told_us
 from hetero_test.triage.options.option import Family, Option
+from hetero_test.triage.options.question import Tokens
 
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.question import DraftQuestion, Question
     from hetero_test.triage.learn.estimates import Beliefs
     from hetero_test.triage.model.bytes import ModelBytes
+    from hetero_test.triage.options.question import DraftQuestion, Question
 
 OWN_HEAD_TOKENS = 1.7
 """Tokens a round that a target with its own head of one draft commits, as people report it."""

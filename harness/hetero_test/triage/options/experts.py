@@ -15,10 +15,10 @@ from hetero_test.triage.options.option import Family, Option
 
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.cost.memory import Fill
     from hetero_test.triage.cost.prompt import Prompt
     from hetero_test.triage.model.bytes import ModelBytes
+    from hetero_test.triage.options.question import Question
 
 HOT_EXPONENT = 0.8
 """Middle of the unknown ``traffic``, for what is told in words."""

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.cost.memory import Fill
     from hetero_test.triage.cost.placement import Placement
     from hetero_test.triage.model.bytes import ModelBytes
+    from hetero_test.triage.options.question import Question
 
 MEETINGS = 2
 """All-reduces a layer: after attention and after the feed-forward block."""

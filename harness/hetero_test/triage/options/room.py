@@ -21,11 +21,11 @@ from hetero_test.triage.options.devices import link_gb_s
 
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.cost.memory import Fill
     from hetero_test.triage.cost.prompt import Prompt
     from hetero_test.triage.model.bytes import ModelBytes
     from hetero_test.triage.options.option import Option
+    from hetero_test.triage.options.question import Question
 
 
 def room(question: Question, sizes: ModelBytes, device: DeviceFacts, *, trunk: bool) -> float:

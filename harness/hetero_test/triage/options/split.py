@@ -21,10 +21,10 @@ from hetero_test.triage.options.room import buffers, layer_fill, layers_that_fit
 
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.question import Question
     from hetero_test.triage.cost.memory import Fill
     from hetero_test.triage.cost.placement import Placement, Read
     from hetero_test.triage.model.bytes import ModelBytes
+    from hetero_test.triage.options.question import Question
 
 
 def by_role(

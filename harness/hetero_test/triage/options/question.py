@@ -10,6 +10,7 @@ from pathlib import Path
 from hetero_test.rig.facts import RigFacts
 from hetero_test.triage.cost.placement import DraftKind
 from hetero_test.triage.cost.prompt import Runtime
+from hetero_test.triage.model.bytes import ModelBytes, model_bytes
 from hetero_test.triage.model.facts import ModelFacts
 
 
@@ -88,3 +89,17 @@ class Question:
     def read_depth(self) -> int:
         """Positions of KV that a decoded token reads."""
         return self.context if self.depth is None else min(self.depth, self.context)
+
+    def sizes_of(self, model: ModelFacts) -> ModelBytes:
+        """The sizes of a model (this question's, or its drafter) used as this question says.
+
+        Raises:
+            UsageError: there is no such KV type.
+        """
+        return model_bytes(
+            model,
+            context=self.context,
+            depth=self.read_depth,
+            slots=self.slots,
+            kv_type=self.kv_type,
+        )

@@ -8,6 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Protocol
+
+
+class Reader(Protocol):
+    """How a model looks up an unknown: its global part times that of one device or rig."""
+
+    def __call__(self, name: str, *, at: str = "") -> float:
+        """The unknown in its own unit."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
