@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from hetero_test.judge.judge import judge
+from hetero_test.values.reading import Residency, Speculation
 from hetero_test.values.record import (
     Ending,
     EngineFacts,
@@ -34,13 +35,13 @@ from hetero_test.values.run import (
     PlannedVariant,
     Probe,
     Purpose,
-    Residency,
     Run,
     RunState,
-    Speculation,
     Variant,
 )
 from hetero_test.values.verdict import Judgment, Kind, Verdict
+from tests.runs import altered
+from tests.runs import made as run_of
 
 LENGTH = 60
 CARD = "GTX 1080 Ti"
@@ -98,7 +99,7 @@ def run(variant: str, repeat: int = 1, word: str = "A", **changed: Any) -> Run:
         "context": {"main_device": "0" if found["kind"] is None else "1"},
         "effect": None if base == "0" else Effect.PROVEN,
     }
-    return Run(**(values | changed))
+    return run_of(**(values | changed))
 
 
 def purpose_of(extra: str) -> Purpose:
@@ -185,7 +186,7 @@ def record(*lines: str, **changed: Any) -> Record:
         Record(
             manifest=asked,
             runs=tuple(mine),
-            warmup=tuple(replace(each, purpose=Purpose.WARMUP) for each in warm),
+            warmup=tuple(altered(each, purpose=Purpose.WARMUP) for each in warm),
             rechecks=tuple(extra),
             ending=ending,
             ending_reason=why,
@@ -206,8 +207,8 @@ def in_planned_order(made: Record) -> Record:
 
     return replace(
         made,
-        runs=tuple(replace(each, order=order(n, each)) for n, each in enumerate(made.runs)),
-        rechecks=tuple(replace(each, order=2000 + n) for n, each in enumerate(made.rechecks)),
+        runs=tuple(altered(each, order=order(n, each)) for n, each in enumerate(made.runs)),
+        rechecks=tuple(altered(each, order=2000 + n) for n, each in enumerate(made.rechecks)),
     )
 
 
@@ -220,7 +221,7 @@ def two_prompts(first: Record, second: Record) -> Record:
     """One record of two: the runs of the second are of a prompt called ``long``."""
     asked = replace(first.manifest, probes=(probe("default"), probe("long")))
     long = [
-        tuple(replace(r, probe="long") for r in runs) for runs in (second.runs, second.rechecks)
+        tuple(altered(r, probe="long") for r in runs) for runs in (second.runs, second.rechecks)
     ]
     return replace(
         first,
@@ -235,7 +236,7 @@ def changed(made: Record, variant: str, repeat: int | None = None, /, **values: 
 
     def apply(runs: Sequence[Run]) -> tuple[Run, ...]:
         return tuple(
-            replace(each, **values)
+            altered(each, **values)
             if each.variant == variant and repeat in (None, each.repeat)
             else each
             for each in runs
@@ -251,7 +252,7 @@ def context(made: Record, variant: str, repeat: int | None = None, /, **values: 
 
     def apply(runs: Sequence[Run]) -> tuple[Run, ...]:
         return tuple(
-            replace(each, context={**each.context, **values})
+            altered(each, context={**each.reading.context, **values})
             if each.variant == variant and repeat in (None, each.repeat)
             else each
             for each in runs

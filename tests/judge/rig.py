@@ -42,8 +42,8 @@ class Flags:
 
     def size(self, run: Run) -> int | None:
         """On a native pack the budget behind a run, else its final slots."""
-        if run.context.get("native_pack"):
-            size = run.context.get("budget")
+        if run.reading.context.get("native_pack"):
+            size = run.reading.context.get("budget")
             return size if isinstance(size, int) else None
         slots = run.residency.fact("slots")
         return slots if isinstance(slots, int) else None

@@ -10,10 +10,19 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from hetero_test.values.reading import Residency
 from hetero_test.values.record import Ending, Manifest, Pinned, Record
-from hetero_test.values.run import Effect, PlannedVariant, Probe, Purpose, Residency, Run, RunState
+from hetero_test.values.run import (
+    Effect,
+    PlannedVariant,
+    Probe,
+    Purpose,
+    Run,
+    RunState,
+)
 from tests.judge.factories import ON_DEVICE, RECIPE, planned, probe, residency, stream
 from tests.judge.rig import World, asked, play
+from tests.runs import altered
 
 NAMES = "01234"
 NEVER = (RunState.REFUSED, RunState.NO_MEMORY)
@@ -137,10 +146,10 @@ def _record(
         if what == "lose" and len(runs) > 1:
             del runs[at]
         elif what == "add":
-            new = replace(runs[at], variant=more, purpose=purpose, order=10**6 + turn)
+            new = altered(runs[at], variant=more, purpose=purpose, order=10**6 + turn)
             runs.append(new)
         else:
-            runs[at] = replace(runs[at], **edit)
+            runs[at] = altered(runs[at], **edit)
         values: dict[str, Any] = {name: tuple(runs)}
         made = replace(made, **values)
     return made if ending is Ending.COMPLETE else replace(made, ending=ending)

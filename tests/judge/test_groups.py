@@ -14,8 +14,9 @@ from hetero_test.judge.groups import (
     groups,
     strayed,
 )
+from hetero_test.values.reading import Residency
 from hetero_test.values.record import Record
-from hetero_test.values.run import Purpose, Residency, RunState
+from hetero_test.values.run import Purpose, RunState
 from hetero_test.values.run_ids import extra_ids
 from tests.judge.factories import changed, context, planned, record, residency, run
 

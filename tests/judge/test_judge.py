@@ -444,8 +444,8 @@ def test_clusters_are_of_all_runs_by_their_order() -> None:
 def test_an_engine_that_changed_meanwhile_is_neither_pass_nor_fail(other: str) -> None:
     """Two things that changed together cannot be told apart (B009); one version may be untold."""
     made = record("0: A A", f"1: {other}")
-    two = changed(changed(made, "0", engine_version="0.1.34"), "1", engine_version="0.1.35")
+    two = changed(changed(made, "0", version="0.1.34"), "1", version="0.1.35")
 
     assert judge(two).conclusion is OPEN
     assert why(two) == "the engine changed during the matrix (versions 0.1.34, 0.1.35)"
-    assert judge(changed(made, "1", engine_version="0.1.35")).conclusion is judge(made).conclusion
+    assert judge(changed(made, "1", version="0.1.35")).conclusion is judge(made).conclusion

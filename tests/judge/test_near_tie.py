@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from hetero_test.judge.near_tie import IDS_ONLY, LEAST_VALUES, NEAR_TIE, SHOWN, explain, explained
 from hetero_test.judge.streams import first_difference
+from hetero_test.values.reading import TokenChance
 from hetero_test.values.record import EngineFacts, Limits, Manifest, MatrixFacts, Record, Rig
 from hetero_test.values.run import (
     PlannedVariant,
@@ -17,10 +18,10 @@ from hetero_test.values.run import (
     Purpose,
     Run,
     RunState,
-    TokenChance,
     Variant,
 )
 from hetero_test.values.verdict import Kind, Result, Tie, Verdict
+from tests.runs import made
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +48,7 @@ def run(
     """A usable run with log-probabilities."""
     if stream is None:
         stream = [each.id for each in chances or ()]
-    return Run(
+    return made(
         variant=variant,
         of=variant,
         probe=probe,
@@ -131,17 +132,17 @@ def test_an_exact_tie_needs_no_noise() -> None:
 def test_both_sides_must_have_the_same_two_candidates(third: float) -> None:
     """A third token among the two best of one side means that they were not the two."""
     this, reference = pair()
-    assert this.chances is not None
+    assert this.reading.chances is not None
     other = TokenChance(id=1, logprob=-0.7, top=((1, -0.7), (3, third), (2, -0.7005)))
-    this = run([*this.chances[:20], other])
+    this = run([*this.reading.chances[:20], other])
     assert tie(this, reference) is Tie.NOT_NEAR_TIE
 
 
 def test_a_candidate_that_one_side_does_not_name() -> None:
     """Where the other side's token is not among the best there is no gap, and no tie."""
     this, reference = pair()
-    assert this.chances is not None
-    this = run([*this.chances[:20], chance(1, (7, -0.71))])
+    assert this.reading.chances is not None
+    this = run([*this.reading.chances[:20], chance(1, (7, -0.71))])
     found = explain(this, reference, [(this, reference)])
     assert found is not None
     assert found.tie is Tie.NOT_NEAR_TIE
@@ -192,8 +193,8 @@ def test_other_probes_measure_the_same_pair_of_placements() -> None:
 def test_a_rare_jump_does_not_widen_the_bound() -> None:
     """One value in a hundred that jumps, as when another expert is chosen, is not the noise."""
     this, reference = pair(before=80, gaps=(0.02, 0.02))
-    assert this.chances is not None
-    jumped = [*this.chances]
+    assert this.reading.chances is not None
+    jumped = [*this.reading.chances]
     jumped[50] = chance(60, (99, -3.0), logprob=-1.5)
     this = run(jumped)
     found = explain(this, reference, [(this, reference)])
@@ -330,7 +331,9 @@ def test_a_near_tie_is_a_cause_and_changes_no_result(result: Result) -> None:
 def test_repacked_weights_are_the_cause() -> None:
     """Weights that one side repacked explain a difference better than a near tie does."""
     this, reference = pair()
-    reference = run(reference.chances, variant="0", context={"repacked": "1.85 MiB in CPU_REPACK"})
+    reference = run(
+        reference.reading.chances, variant="0", context={"repacked": "1.85 MiB in CPU_REPACK"}
+    )
     (found,) = explained(record(reference, this), [exact(this, reference)])
     assert found.cause == ("the CPU repacks these weights (none against 1.85 MiB in CPU_REPACK)")
 
@@ -356,7 +359,7 @@ def test_probes_of_the_record_are_used() -> None:
 def test_repeats() -> None:
     """Repeats of one variant are compared with the first; equal ones are said to be."""
     this, reference = pair()
-    again = run(this.chances, variant="0", repeat=2)
+    again = run(this.reading.chances, variant="0", repeat=2)
     verdict = Verdict(kind=Kind.REPEAT, variant="0", probe="p", result=Result.FAIL, reason="r")
     (found,) = explained(record(reference, again), [verdict])
     assert found.explanation is not None

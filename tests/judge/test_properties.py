@@ -11,12 +11,19 @@ from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from hetero_test.judge.judge import judge
+from hetero_test.values.reading import Residency
 from hetero_test.values.record import Ending, Record
-from hetero_test.values.run import Effect, Purpose, Residency, Run, RunState
+from hetero_test.values.run import (
+    Effect,
+    Purpose,
+    Run,
+    RunState,
+)
 from hetero_test.values.verdict import Conclusion, Judgment, Kind, Result
 from tests.judge.factories import changed, stream
 from tests.judge.rig import World, asked, play
 from tests.judge.strategies import EDITS, EITHER, NEVER, PLANS, SOUND
+from tests.runs import altered
 
 PASS, FAIL = Conclusion.PASS, Conclusion.FAIL
 slow = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -97,10 +104,10 @@ def untied(record: Record, runs: Sequence[Run]) -> bool:
         return False
     first = min(runs, key=lambda run: (ids.index(run.variant), run.repeat))
     own = [run for run in base if run.purpose is Purpose.ROUND and run.variant == ids[0]]
-    devices = {None, *(run.context.get("main_device") for run in own)}
+    devices = {None, *(run.reading.context.get("main_device") for run in own)}
     if first.residency.main_kind in {run.residency.main_kind for run in own}:
         ties = [r for r in record.runs if r.of == first.of and r.purpose is not Purpose.ROUND]
-    elif record.manifest.on_device and first.context.get("main_device") not in devices:
+    elif record.manifest.on_device and first.reading.context.get("main_device") not in devices:
         ties = list(runs)
     else:
         return False  # another kind of device, where no log shows a move: not claimed
@@ -277,7 +284,7 @@ def test_a_run_whose_residency_is_unknown_instead_never_makes_a_pass(
 def test_a_further_run_that_crashed_never_makes_a_pass(record: Record, data: st.DataObject) -> None:
     """Added under any id, for any purpose."""
     model = data.draw(st.sampled_from(record.runs or record.rechecks))
-    more = replace(
+    more = altered(
         model,
         variant=data.draw(st.sampled_from(["0", "1", "2", "1f", "0s", "1s", "0-home-2", "other"])),
         repeat=data.draw(st.integers(1, 5)),
@@ -299,7 +306,7 @@ def spoilt(record: Record, data: st.DataObject, **values: Any) -> Record:
     name = data.draw(st.sampled_from([n for n in ("runs", "rechecks") if getattr(record, n)]))
     runs = list(getattr(record, name))
     at = data.draw(st.integers(0, len(runs) - 1))
-    runs[at] = replace(runs[at], **values)
+    runs[at] = altered(runs[at], **values)
     new: dict[str, Any] = {name: tuple(runs)}
     return replace(record, **new)
 
@@ -325,7 +332,7 @@ def rename(name: str) -> str:
 
 def renamed(record: Record) -> Record:
     def apply(runs: Sequence[Run]) -> tuple[Run, ...]:
-        return tuple(replace(run, variant=rename(run.variant), of=rename(run.of)) for run in runs)
+        return tuple(altered(run, variant=rename(run.variant), of=rename(run.of)) for run in runs)
 
     entries = tuple(
         replace(entry, variant=replace(entry.variant, id=rename(entry.variant.id)))

@@ -9,11 +9,13 @@ import pytest
 
 from hetero_test.judge.judge import judge
 from hetero_test.judge.recheck import doubt, moved
+from hetero_test.values.reading import Speculation
 from hetero_test.values.record import Pinned, Record
-from hetero_test.values.run import Purpose, Speculation
+from hetero_test.values.run import Purpose
 from hetero_test.values.run_ids import Question
 from hetero_test.values.verdict import Conclusion, Judgment, Kind, Verdict
 from tests.judge.factories import DRAFTS, RECIPE, changed, context, of, record, run
+from tests.runs import altered
 
 OTHER_DRAFTS = Speculation(rounds=25, window=6, accepted=35, offered=70, tokens_per_round=2.4)
 APART = ("0: A A", "1: A9 A9")
@@ -367,7 +369,7 @@ def test_a_difference_that_does_not_come_again_alike_is_open(
 def test_of_two_records_of_one_further_run_both_must_agree(turn: int) -> None:
     """A repeat that is recorded twice confirms nothing that one of the two denies."""
     made = record("0: A", "1: A9", "0c: A", "1c: A9")
-    twice = (*made.rechecks, replace(made.rechecks[0], stream=(1, 2, 3), order=9999))
+    twice = (*made.rechecks, altered(made.rechecks[0], stream=(1, 2, 3), order=9999))
 
     assert exact(replace(made, rechecks=twice[::turn])).result.value == "INCONCLUSIVE"
 

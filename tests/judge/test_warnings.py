@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from hetero_test.judge.judge import judge
+from hetero_test.values.reading import Timings
 from hetero_test.values.record import Record
-from hetero_test.values.run import Purpose, Run, RunState, Timings
+from hetero_test.values.run import Purpose, Run, RunState
 from hetero_test.values.verdict import Conclusion
 from tests.judge.factories import (
     DRAFTS,
@@ -20,6 +21,7 @@ from tests.judge.factories import (
     run,
     two_prompts,
 )
+from tests.runs import altered
 
 OTHER = replace(DRAFTS, accepted=12)
 PLACED = (planned("0"), planned("1", ("main", "0"), ("draft", "1")), planned("2", ("main", "1")))
@@ -400,7 +402,7 @@ def test_a_warm_up_of_another_prompt_is_not_compared() -> None:
     made = equal(warm=["0: A7"])
 
     assert warnings(made) != ()
-    assert warnings(replace(made, warmup=(replace(made.warmup[0], probe="long"),))) == ()
+    assert warnings(replace(made, warmup=(altered(made.warmup[0], probe="long"),))) == ()
 
 
 def after_hang(word: str, **more: Any) -> Record:

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import StopReason
+from hetero_test.values.outcome import StopReason
 from tests.launch.conftest import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:

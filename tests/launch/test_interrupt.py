@@ -12,7 +12,7 @@ import pytest
 
 from hetero_test.launch.interrupt import HANDLED, Interrupt, interrupt_on_signals
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import StopReason
+from hetero_test.values.outcome import StopReason
 from tests.launch.conftest import wait_until
 
 if TYPE_CHECKING:

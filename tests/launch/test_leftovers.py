@@ -26,7 +26,7 @@ from hetero_test.launch.leftovers import (
     sweep,
 )
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import StopReason
+from hetero_test.values.outcome import StopReason
 from tests.launch.conftest import bad_command, bystander, is_gone, wait_until
 
 if TYPE_CHECKING:

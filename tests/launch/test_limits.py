@@ -11,7 +11,7 @@ import pytest
 
 from hetero_test.launch import process
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import StopReason
+from hetero_test.values.outcome import StopReason
 from tests.launch.conftest import is_gone, wait_until
 
 if TYPE_CHECKING:

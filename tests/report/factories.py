@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+from hetero_test.values.reading import Residency, Speculation, Timings
 from hetero_test.values.record import (
     Ending,
     EngineFacts,
@@ -22,13 +23,11 @@ from hetero_test.values.run import (
     PlannedVariant,
     Probe,
     Purpose,
-    Residency,
     Run,
     RunState,
-    Speculation,
-    Timings,
     Variant,
 )
+from tests.runs import altered, made
 
 CARD = "NVIDIA GeForce GTX 1080 Ti"
 BASE_FLAGS = ("--pack", "/home/alice/models/pack", "--spec", "4", "--mtp", "/home/alice/models/mtp")
@@ -80,7 +79,7 @@ def run(variant: str = "0", repeat: int = 1, **changed: object) -> Run:
         ),
         "major_faults": 12 * repeat,
         "blocks_read": 4096,
-        "engine_version": "0.1.40.3",
+        "version": "0.1.40.3",
         "lines": (
             f"strata generate: role device 0: {CARD}, cc 6.1, dp4a yes, free VRAM 10897 MiB",
             "strata generate: peer access 0 -> 1: yes (reported only)",
@@ -89,7 +88,7 @@ def run(variant: str = "0", repeat: int = 1, **changed: object) -> Run:
         "argv": ("/home/alice/strata/build/strata", *BASE_FLAGS, "--max-new", "60"),
         "env": (("LC_ALL", "C"),),
     }
-    return Run(**{**defaults, **changed})  # type: ignore[arg-type]
+    return made(**{**defaults, **changed})
 
 
 def planned(
@@ -168,8 +167,8 @@ def two_cards() -> Record:
                     ttft_ms=6120.5,
                     draft_ms_per_round=4.14 if name == "4" else 4.63,
                 ),
-                argv=(*run().argv, *flags),
-                lines=(*run().lines, f"strata generate: device roles: those of {text}"),
+                argv=(*run().outcome.argv, *flags),
+                lines=(*run().reading.lines, f"strata generate: device roles: those of {text}"),
             )
             for repeat in (1, 2)
         ]
@@ -196,7 +195,7 @@ def flipped(record: Record, variant: str, index: int) -> Record:
     return replace(
         record,
         runs=tuple(
-            replace(r, stream=(*r.stream[:index], r.stream[index] + 1, *r.stream[index + 1 :]))
+            altered(r, stream=(*r.stream[:index], r.stream[index] + 1, *r.stream[index + 1 :]))
             if r.variant == variant and r.stream is not None
             else r
             for r in record.runs
@@ -229,7 +228,7 @@ def hostile(text: str) -> Record:
     """A record in which everything that comes from outside is ``text``."""
     flip = flipped(two_cards(), "4", 17)
     runs = tuple(
-        replace(
+        altered(
             r,
             reason=text,
             quote=text,
@@ -244,7 +243,7 @@ def hostile(text: str) -> Record:
             effect_parts=tuple(
                 replace(p, part=text, expected=text, seen=text, line=text) for p in r.effect_parts
             ),
-            engine_version=text,
+            version=text,
         )
         for r in flip.runs
     )

@@ -16,6 +16,7 @@ from hetero_test.publish.redact import Redactor
 from hetero_test.report import csv, parquet
 from hetero_test.values.record import Record
 from hetero_test.values.run import Purpose, RunState
+from tests.runs import altered
 
 from .factories import every_state, flipped, hostile, two_cards
 from .hostile import ALL_AT_ONCE
@@ -42,7 +43,7 @@ def test_every_run_is_a_row(record: Record) -> None:
 def test_hashes_and_numbers_survive() -> None:
     """An md5 stays text, digits are not rounded, and what is unknown is missing, not 0."""
     record = two_cards()
-    silent = replace(record.runs[0], major_faults=None)
+    silent = altered(record.runs[0], major_faults=None)
     record = replace(record, runs=(silent, *record.runs[1:]))
 
     table = read(record)
@@ -50,7 +51,7 @@ def test_hashes_and_numbers_survive() -> None:
     assert list(table["md5"]) == [run.md5 for run in record.runs]
     assert list(table["decode_tok_s"]) == [run.timings.decode_tok_s for run in record.runs]
     assert pd.isna(table["major_faults"][0])
-    assert table["major_faults"][1] == record.runs[1].major_faults
+    assert table["major_faults"][1] == record.runs[1].outcome.major_faults
 
 
 def test_the_result_is_that_of_the_run_itself() -> None:
@@ -65,7 +66,7 @@ def test_the_result_is_that_of_the_run_itself() -> None:
 def test_a_warm_up_has_no_result() -> None:
     """It shares its key with a run of the rounds, and is none."""
     record = two_cards()
-    warm = replace(record.runs[-1], purpose=Purpose.WARMUP, state=RunState.OK)
+    warm = altered(record.runs[-1], purpose=Purpose.WARMUP, state=RunState.OK)
     record = replace(record, warmup=(warm,))
 
     last = read(record).iloc[-1]
@@ -78,7 +79,7 @@ def test_a_warm_up_has_no_result() -> None:
 def test_names_of_the_machine_are_replaced() -> None:
     """Both formats are as fit for publishing as the report."""
     record = two_cards()
-    told = replace(record.runs[0], state=RunState.CRASHED, reason="lost /home/alice/models/pack")
+    told = altered(record.runs[0], state=RunState.CRASHED, reason="lost /home/alice/models/pack")
     record = replace(record, runs=(told, *record.runs[1:]))
     redactor = Redactor(pairs=(("/home/alice", "~"),))
 

@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from hetero_test.judge.judge import judge
 from hetero_test.publish.redact import Redactor
 from hetero_test.report.markdown import build
+from hetero_test.values.reading import Residency, Timings
 from hetero_test.values.record import Ending, Record
 from hetero_test.values.run import (
     Effect,
     Purpose,
-    Residency,
     Run,
     RunState,
-    Timings,
 )
 
 from .factories import (

@@ -16,8 +16,9 @@ import pytest
 from hetero_test.judge.judge import judge
 from hetero_test.publish.redact import Redactor
 from hetero_test.report.html import build
+from hetero_test.values.reading import Timings
 from hetero_test.values.record import Record
-from hetero_test.values.run import Timings
+from tests.runs import altered
 
 from .factories import every_state, flipped, hostile, large, manifest, two_cards
 from .hostile import ALL_AT_ONCE
@@ -129,7 +130,7 @@ def test_times_are_drawn() -> None:
 def test_a_label_is_text_in_the_chart_too() -> None:
     """A variant named like a formula or an element is only a label."""
     record = two_cards()
-    odd = tuple(replace(r, variant="$x^2$<b>") if r.variant == "1f" else r for r in record.runs)
+    odd = tuple(altered(r, variant="$x^2$<b>") if r.variant == "1f" else r for r in record.runs)
 
     assert ">$x^2$&lt;b&gt;</text>" in page(replace(record, runs=odd))
 
@@ -137,7 +138,7 @@ def test_a_label_is_text_in_the_chart_too() -> None:
 def test_without_times_there_is_no_chart() -> None:
     """Nothing was timed, so nothing is drawn and nothing is excused."""
     record = two_cards()
-    untimed = tuple(replace(r, timings=Timings()) for r in record.runs)
+    untimed = tuple(altered(r, timings=Timings()) for r in record.runs)
 
     text = page(replace(record, runs=untimed))
 

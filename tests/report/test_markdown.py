@@ -9,9 +9,16 @@ import pytest
 from hetero_test.judge.judge import judge
 from hetero_test.publish.redact import Redactor
 from hetero_test.report.markdown import build
+from hetero_test.values.reading import Residency
 from hetero_test.values.record import Ending, Pinned, Record
-from hetero_test.values.run import Effect, PlannedVariant, Residency, RunState, Variant
+from hetero_test.values.run import (
+    Effect,
+    PlannedVariant,
+    RunState,
+    Variant,
+)
 from hetero_test.values.verdict import Explanation
+from tests.runs import altered
 
 from .factories import (
     flipped,
@@ -194,7 +201,7 @@ def test_a_prefix_is_called_one() -> None:
     """A stream that only ends earlier is not shown as one that differs."""
     record = two_cards()
     runs = tuple(
-        replace(r, state=RunState.TRUNCATED, reason="40 of 60 tokens", stream=stream(2)[:40])
+        altered(r, state=RunState.TRUNCATED, reason="40 of 60 tokens", stream=stream(2)[:40])
         if r.variant == "4"
         else r
         for r in record.runs
@@ -236,7 +243,7 @@ def test_an_unknown_residency_is_compared_with_nothing() -> None:
     """Its stream is listed, but no split is claimed."""
     record = two_cards()
     runs = tuple(
-        replace(r, residency=Residency(unknown="no slots line"), stream=stream(9))
+        altered(r, residency=Residency(unknown="no slots line"), stream=stream(9))
         if r.variant == "4"
         else r
         for r in record.runs

@@ -7,10 +7,12 @@ from dataclasses import replace
 from hetero_test.judge.judge import judge
 from hetero_test.publish.redact import Redactor
 from hetero_test.report import html
+from hetero_test.values.reading import TokenChance
 from hetero_test.values.record import Ending, Record
-from hetero_test.values.run import Run, TokenChance
+from hetero_test.values.run import Run
 from tests.report.factories import manifest, planned, run, slots, stream, two_cards
 from tests.report.reading import report, rows, section
+from tests.runs import altered
 
 TITLE = "Memory, graph splits, log-probabilities"
 CONTEXT: dict[str, str | int | float | bool | None] = {
@@ -65,15 +67,17 @@ def test_best_candidates_of_both_sides() -> None:
     ids = (*stream(1)[:40], 7, *stream(2)[:19])
     other = told(noise=0.001, ids=ids)
     first = other.runs[0]
-    assert first.chances is not None
+    assert first.reading.chances is not None
     near = (TokenChance(id=stream(1)[40], logprob=-0.7, top=((stream(1)[40], -0.7), (7, -0.7005))),)
-    chances = (*first.chances[:40], *near, *first.chances[41:])
+    chances = (*first.reading.chances[:40], *near, *first.reading.chances[41:])
     second = other.runs[1]
-    assert second.chances is not None
+    assert second.reading.chances is not None
     mine = (TokenChance(id=7, logprob=-0.7, top=((7, -0.7), (stream(1)[40], -0.7002))),)
     changed = (
-        replace(first, chances=chances),
-        replace(second, chances=(*second.chances[:40], *mine, *second.chances[41:])),
+        altered(first, chances=chances),
+        altered(
+            second, chances=(*second.reading.chances[:40], *mine, *second.reading.chances[41:])
+        ),
     )
     text = report(replace(other, runs=changed))
     assert f"Best of the reference: {stream(1)[40]} at -0.7, 7 at -0.7005." in text

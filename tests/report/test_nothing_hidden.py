@@ -8,13 +8,10 @@ from dataclasses import replace
 
 import pytest
 
+from hetero_test.values.reading import Residency, Timings
 from hetero_test.values.record import Ending, Record
-from hetero_test.values.run import (
-    Purpose,
-    Residency,
-    RunState,
-    Timings,
-)
+from hetero_test.values.run import Purpose, RunState
+from tests.runs import altered
 
 from .factories import (
     every_state,
@@ -51,7 +48,7 @@ def test_unknown_is_a_dash() -> None:
             timings=Timings(decode_tok_s=float("nan")),
             major_faults=None,
             blocks_read=None,
-            engine_version=None,
+            version=None,
             lines=(),
             tail=(),
             argv=(),
@@ -136,7 +133,7 @@ def test_commands_can_be_pasted() -> None:
     """Each distinct command is quoted for a shell, with the environment that was set."""
     record = two_cards()
     odd = ("/b/strata", "--pack", "/p/my pack", "-ot", r"blk\..*=CPU", "--", "é", "")
-    runs = tuple(replace(r, argv=odd, env=(("A", "b c"),)) for r in record.runs)
+    runs = tuple(altered(r, argv=odd, env=(("A", "b c"),)) for r in record.runs)
 
     text = report(replace(record, runs=runs))
 
@@ -156,7 +153,7 @@ def test_lines_of_the_engine_are_shown_as_printed() -> None:
     """Role, memory and peer lines, once for all variants that printed the same."""
     record = two_cards()
     same = tuple(
-        replace(r, lines=("GPU 0:  two  blanks",)) if r.variant in {"1", "3"} else r
+        altered(r, lines=("GPU 0:  two  blanks",)) if r.variant in {"1", "3"} else r
         for r in record.runs
     )
 

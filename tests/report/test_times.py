@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hetero_test.values.run import (
-    RunState,
-    Timings,
-)
+from hetero_test.values.reading import Timings
+from hetero_test.values.run import RunState
+from tests.runs import altered
 
 from .factories import (
     flipped,
@@ -54,7 +53,7 @@ def test_no_number_is_read_off_a_run_that_is_not_ok() -> None:
     record = two_cards()
     fast = Timings(decode_tok_s=999.0, prefill_tok_s=999.0, draft_ms_per_round=999.0)
     runs = tuple(
-        replace(r, state=RunState.CRASHED, reason="signal", timings=fast)
+        altered(r, state=RunState.CRASHED, reason="signal", timings=fast)
         if r.variant == "4" or (r.variant == "3" and r.repeat == 2)
         else r
         for r in record.runs
@@ -72,7 +71,7 @@ def test_prompts_have_tables_of_their_own() -> None:
     record = two_cards()
     probe = record.manifest.probes[0]
     asked = replace(record.manifest, probes=(probe, replace(probe, name="long")))
-    more = tuple(replace(r, probe="long", order=r.order + 50) for r in record.runs)
+    more = tuple(altered(r, probe="long", order=r.order + 50) for r in record.runs)
 
     text = report(replace(record, manifest=asked, runs=(*record.runs, *more)))
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hetero_test.engines.base import Sighting
 from hetero_test.session.effect import effects, worst
+from hetero_test.values.reading import Sighting
 from hetero_test.values.run import Effect, EffectPart
 
 CONTRADICTED, NOT_SEEN, UNOBSERVABLE, PROVEN = (

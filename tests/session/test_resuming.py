@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -17,6 +16,7 @@ from hetero_test.values.record import Manifest, Record
 from hetero_test.values.run import Purpose, Run, RunState
 from tests.judge.rig import World, asked, engine, play
 from tests.judge.strategies import PLANS, SOUND, WORLDS
+from tests.runs import altered
 
 RUN = TypeAdapter(Run)
 RIGS = st.one_of(WORLDS, SOUND)
@@ -119,6 +119,6 @@ def test_a_run_comes_back_from_the_disk_as_it_was() -> None:
 
     assert [stored(run) for run in made.runs] == list(made.runs)
     context: Any = {"a": 1, "b": 1.5, "c": True, "d": None, "e": "1"}
-    back = stored(replace(made.runs[0], context=context)).context
+    back = stored(altered(made.runs[0], context=context)).reading.context
     assert back == context
     assert [type(value) for value in back.values()] == [int, float, bool, type(None), str]

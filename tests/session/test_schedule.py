@@ -16,6 +16,7 @@ from hetero_test.values.verdict import Conclusion, Kind
 from tests.judge.factories import RECIPE, probe, results
 from tests.judge.rig import CACHE, Play, World, asked, engine, keys, play
 from tests.judge.rig import forced_size as size
+from tests.runs import altered
 
 EVEN = World()
 APART = World(auto={"1": (5011,), "2": (5011,)})
@@ -196,7 +197,7 @@ def test_a_rig_that_runs_is_not_wedged() -> None:
     """No hang, or a baseline that ran after it; a recheck that failed is no hang."""
     made, _ = play(asked(1), World(bad={("1", 1): RunState.TIMED_OUT}))
     assert wedged(made) is None
-    recheck = replace(made.rechecks[0], purpose=Purpose.RECHECK, state=RunState.CRASHED)
+    recheck = altered(made.rechecks[0], purpose=Purpose.RECHECK, state=RunState.CRASHED)
     assert wedged(replace(made, rechecks=(recheck,))) is None
     assert wedged(Record(manifest=asked(1))) is None
 
@@ -332,7 +333,7 @@ def test_an_engine_that_cannot_force_a_size_has_no_anchors() -> None:
 
     def launch(cell: Cell, count: int) -> Run:
         made = world.run(cell, count)
-        return replace(made, context={**made.context, "budget": None})
+        return altered(made, context={**made.reading.context, "budget": None})
 
     made, cells = play(asked(1), launch)
 
@@ -474,7 +475,7 @@ def test_an_engine_that_cannot_force_a_size_has_no_home_baselines() -> None:
 
     def launch(cell: Cell, count: int) -> Run:
         made = replace(MOVED, budget=1.0).run(cell, count)
-        return replace(made, context={**made.context, "budget": None})
+        return altered(made, context={**made.reading.context, "budget": None})
 
     assert extra(play(asked(2), launch)[1]) == []
 
@@ -594,7 +595,9 @@ def swapping(world: World, **swaps: int) -> Play:
         made = world.run(cell, count)
         if "--adapt-every" in cell.flags:
             return made
-        return replace(made, context={**made.context, "swaps": swaps.get(f"v{cell.of}", 90)})
+        return altered(
+            made, context={**made.reading.context, "swaps": swaps.get(f"v{cell.of}", 90)}
+        )
 
     return launch
 
@@ -630,7 +633,7 @@ def test_a_recheck_has_the_recipe_although_no_size_can_be_forced() -> None:
 
     def launch(cell: Cell, count: int) -> Run:
         made = swapping(World(wrong={"1": 9}, budget=1.0), v1=100)(cell, count)
-        return replace(made, context={**made.context, "budget": None})
+        return altered(made, context={**made.reading.context, "budget": None})
 
     _, cells = play(asked(1), launch)
 
@@ -663,7 +666,7 @@ def test_repeats_that_differ_are_run_again_on_their_own() -> None:
 
     def launch(cell: Cell, launch: int) -> Run:
         made = World(noise=frozenset("1")).run(cell, launch)
-        return replace(made, context={**made.context, "swaps": next(count)})
+        return altered(made, context={**made.reading.context, "swaps": next(count)})
 
     _, cells = play(asked(1, pinned=RECIPE), launch)
 
@@ -686,7 +689,7 @@ def test_a_pinned_recheck_that_hangs_leaves_the_other_prompt_alone() -> None:
     def launch(cell: Cell, count: int) -> Run:
         made = swapping(World(wrong={"1": 9}), v1=100)(cell, count)
         hangs = cell.variant == "0p" and cell.probe == "a"
-        return replace(made, state=RunState.TIMED_OUT, stream=None) if hangs else made
+        return altered(made, state=RunState.TIMED_OUT, stream=None) if hangs else made
 
     _, cells = play(asked(1, probes=(probe("a"), probe("b"))), launch)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_test.engines.base import Reading, Sign, Symptom
-from hetero_test.launch.request import Outcome, StopReason
-from hetero_test.session.state import StateFinding, is_degenerate, state_of
-from hetero_test.values.run import Probe, RunState
+from hetero_test.session.state import is_degenerate, state_of
+from hetero_test.values.outcome import Outcome, StopReason
+from hetero_test.values.reading import Reading, Sign, Symptom
+from hetero_test.values.run import Probe, RunState, StateFinding
 
 IDS = tuple(range(3000, 3060))
 PROBE = Probe(name="default", ids=(220, 5, 17), max_new=60)

@@ -96,7 +96,7 @@ class Console:
         self.bad += run.state is not RunState.OK
         self.verdicts = f"{judgment.count(Result.PASS)} PASS / {judgment.count(Result.FAIL)} FAIL"
         first = not self.took
-        self.took.append(run.elapsed_s or 0.0)
+        self.took.append(run.outcome.elapsed_s)
         if self.quiet:
             return
         speed = run.timings.decode_tok_s
@@ -104,7 +104,7 @@ class Console:
             f"[{self.done}/{max(self.total, self.done)}]",
             f"variant {run.variant}, repeat {run.repeat}:",
             run.state.value,
-            f"in {_span(run.elapsed_s or 0.0)}",
+            f"in {_span(run.outcome.elapsed_s)}",
             f"{speed:.2f} tok/s" if speed is not None else "",
             f"md5 {run.md5[:12]}" if run.md5 and run.usable else "",
             f"({run.reason})" if run.reason else "",

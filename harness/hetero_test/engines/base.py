@@ -6,88 +6,16 @@ The road is shared; the shape of a log, and how a run is driven, are each engine
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from hetero_test.values.run import Device, Probe, Residency, Speculation, Timings, TokenChance
+from hetero_test.values.run import Device, Probe
 
 if TYPE_CHECKING:
     from hetero_test.launch.dialogue import Dialogue
+    from hetero_test.values.reading import Reading
     from hetero_test.values.run import Run
-
-
-class Symptom(StrEnum):
-    """What a log line can show of a run that went wrong."""
-
-    REFUSED = "refused"
-    NO_MEMORY = "no memory"
-    ERROR = "error"
-    NOT_A_NUMBER = "not a number"
-    NOT_GREEDY = "not greedy"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sign:
-    """A symptom and the log line that shows it."""
-
-    symptom: Symptom
-    line: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
-    """Where the log shows one part of the placement.
-
-    Attributes:
-        part: ``main``, ``draft``, …, the names that matrix files use under ``effect``.
-        value: where it is; None when the engine never tells this in this mode.
-        line: the log line that shows it.
-    """
-
-    part: str
-    value: str | None
-    line: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
-    """What one run's output says; facts only, no judgment.
-
-    Attributes:
-        stream: the ids of the only well-formed dump; None if there is none.
-        stream_trouble: why there is none (or several), with the line.
-        echo: the prompt as the engine repeats it; None if it did not.
-        echo_expected: False for an engine that never echoes.
-        echo_trouble: why the prompt was not read as given, where the engine says more than an echo.
-        end_of_sequence: the engine reports that it stopped at an end-of-sequence.
-        vocabulary: the engine's vocabulary size where it prints one.
-        picked: placements that the engine announces to have chosen itself, by part.
-        context: what is recorded beside the residency, no part of equality.
-        lines: role, memory and peer lines, verbatim, for the report.
-    """
-
-    stream: tuple[int, ...] | None = None
-    stream_trouble: str | None = None
-    echo: tuple[int, ...] | None = None
-    echo_expected: bool = True
-    echo_trouble: str | None = None
-    end_of_sequence: bool = False
-    vocabulary: int | None = None
-    signs: tuple[Sign, ...] = ()
-    residency: Residency = Residency(unknown="no line tells")
-    context: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
-    sightings: tuple[Sighting, ...] = ()
-    picked: Mapping[str, str] = field(default_factory=dict)
-    speculation: Speculation | None = None
-    timings: Timings = Timings()
-    chances: tuple[TokenChance, ...] | None = None
-    version: str | None = None
-    devices: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
-    tail: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

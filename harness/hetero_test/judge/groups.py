@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from hetero_test.values.run import Purpose, Residency, Run, RunState
+from hetero_test.values.reading import Residency
+from hetero_test.values.run import Purpose, Run, RunState
 from hetero_test.values.run_ids import anchor_id, home_id
 
 if TYPE_CHECKING:
@@ -135,8 +136,8 @@ def _bond(manifest: Manifest, runs: list[Run], baseline: Run | None) -> tuple[Bo
         return Bond.NONE, ""
     if first.residency.main_kind == baseline.residency.main_kind:
         return Bond.ANCHOR, anchor_id(first.variant)
-    moved_to = first.context.get("main_device")
-    moved_from = baseline.context.get("main_device")
+    moved_to = first.reading.context.get("main_device")
+    moved_from = baseline.reading.context.get("main_device")
     if manifest.on_device and moved_to is not None and moved_to != moved_from:
         return Bond.HOME, home_id(base, first.variant)
     return Bond.UNCLAIMED, ""

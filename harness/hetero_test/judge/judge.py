@@ -79,7 +79,7 @@ def _conclusion(
 
 def _several_versions(record: Record) -> str | None:
     """Placement and engine that changed together cannot be told apart, whatever came of it."""
-    told = dict.fromkeys(r.engine_version for r in record.runs if r.engine_version is not None)
+    told = dict.fromkeys(r.reading.version for r in record.runs if r.reading.version is not None)
     if len(told) < 2:
         return None
     return f"the engine changed during the matrix (versions {', '.join(told)})"

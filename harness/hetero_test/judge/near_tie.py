@@ -20,8 +20,9 @@ from hetero_test.values.verdict import Explanation, Kind, Result, Tie
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hetero_test.values.reading import TokenChance
     from hetero_test.values.record import Record
-    from hetero_test.values.run import Run, TokenChance
+    from hetero_test.values.run import Run
     from hetero_test.values.verdict import Verdict
 
 LEAST_VALUES = 8
@@ -59,8 +60,8 @@ def explain(this: Run, reference: Run, pairs: Sequence[_Pair]) -> Explanation | 
         reference: what it is compared with.
         pairs: one run of each side for every probe, from which the noise is measured.
     """
-    if this.chances is None or reference.chances is None:
-        drafted = any(run.context.get("drafts_tokens") for run in (this, reference))
+    if this.reading.chances is None or reference.reading.chances is None:
+        drafted = any(run.reading.context.get("drafts_tokens") for run in (this, reference))
         return Explanation(text=IDS_ONLY) if drafted else None
     if this.stream is None or reference.stream is None:
         return None
@@ -71,9 +72,9 @@ def explain(this: Run, reference: Run, pairs: Sequence[_Pair]) -> Explanation | 
         return Explanation(largest_before=largest, text=f"ids equal, {_extent(measured)}")
     before = f"before it {_extent(measured)}"
     at = difference.index
-    if at >= min(len(this.chances), len(reference.chances)):
+    if at >= min(len(this.reading.chances), len(reference.reading.chances)):
         return Explanation(tie=Tie.UNKNOWN, largest_before=largest, text=f"unknown; {before}")
-    mine, theirs = this.chances[at], reference.chances[at]
+    mine, theirs = this.reading.chances[at], reference.reading.chances[at]
     gap = _gap(mine, theirs)
     common = (value for pair in pairs for value in _measured(*pair).values)
     values = sorted([*common, *_bystanders(mine, theirs)])
@@ -149,7 +150,7 @@ def _of_all_probes(record: Record, this: Run, reference: Run) -> Iterator[_Pair]
 
 def _cause(this: Run, reference: Run) -> str | None:
     for key, words in CAUSES.items():
-        mine, theirs = this.context.get(key), reference.context.get(key)
+        mine, theirs = this.reading.context.get(key), reference.reading.context.get(key)
         if mine != theirs:
             shown = " against ".join("none" if v is None else str(v) for v in (mine, theirs))
             return f"{words} ({shown})"
@@ -177,7 +178,7 @@ judged after every run, and long streams take a while to compare."""
 
 
 def _measured(this: Run, reference: Run) -> _Measured:
-    parts = (this.chances, reference.chances, this.stream, reference.stream)
+    parts = (this.reading.chances, reference.reading.chances, this.stream, reference.stream)
     key = tuple(map(id, parts))
     if key not in _memo:
         if len(_memo) >= _MOST_KEPT:
@@ -187,7 +188,7 @@ def _measured(this: Run, reference: Run) -> _Measured:
 
 
 def _measure(this: Run, reference: Run) -> _Measured:
-    mine, theirs = this.chances or (), reference.chances or ()
+    mine, theirs = this.reading.chances or (), reference.reading.chances or ()
     difference = first_difference(this.stream or (), reference.stream or ())
     end = len(this.stream or ()) if difference is None else difference.index
     values: list[float] = []

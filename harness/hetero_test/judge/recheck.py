@@ -35,7 +35,7 @@ def moved(one: Run, other: Run) -> str | None:
     What only one of the two logs tells has moved as well: it was not the same in both.
     """
     found = _movers(one, other)
-    kinds = (one.context.get("draft_kind"), other.context.get("draft_kind"))
+    kinds = (one.reading.context.get("draft_kind"), other.reading.context.get("draft_kind"))
     drafts = (one.speculation, other.speculation)
     if kinds[0] != kinds[1] and None not in drafts and drafts[0] != drafts[1]:
         names = ", ".join("unknown" if kind is None else str(kind) for kind in kinds)
@@ -46,7 +46,7 @@ def moved(one: Run, other: Run) -> str | None:
 def _movers(one: Run, other: Run) -> list[str]:
     found = []
     for key, words in MOVERS.items():
-        mine, theirs = one.context.get(key), other.context.get(key)
+        mine, theirs = one.reading.context.get(key), other.reading.context.get(key)
         if mine != theirs:
             found.append(f"{words} moved ({_shown(mine)} against {_shown(theirs)})")
     return found

@@ -108,7 +108,7 @@ def _no_repeats(usable: Sequence[Run]) -> str | None:
     if len({run.residency.key for run in usable}) > 1:
         labels = dict.fromkeys(run.residency.label for run in usable)
         return f"the repeats had different residencies: {' and '.join(labels)}"
-    if (renamed := renumbered(run.devices for run in usable)) is not None:
+    if (renamed := renumbered(run.reading.devices for run in usable)) is not None:
         return f"the device list changed between the repeats: {renamed}"
     return None
 
@@ -134,7 +134,7 @@ def _unequal(lineup: Lineup, name: str, usable: Sequence[Run]) -> Verdict | None
         for one, other in combinations(usable, 2)
         if one.stream != other.stream
         and one.residency.equals(other.residency)
-        and renumbered((one.devices, other.devices)) is None
+        and renumbered((one.reading.devices, other.reading.devices)) is None
     ]
     if not pairs:
         return None

@@ -14,8 +14,9 @@ from hetero_test.values.verdict import Kind, Result
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from hetero_test.values.reading import Speculation
     from hetero_test.values.record import Record
-    from hetero_test.values.run import Run, Speculation
+    from hetero_test.values.run import Run
     from hetero_test.values.verdict import Verdict
 
 DRIFT = 0.03
@@ -76,7 +77,7 @@ def _equal_pairs(
 
 def _drafted(one: Run, other: Run) -> str | None:
     """How two runs with one stream drafted differently, if drafters of one kind did."""
-    kinds = (one.context.get("draft_kind"), other.context.get("draft_kind"))
+    kinds = (one.reading.context.get("draft_kind"), other.reading.context.get("draft_kind"))
     if one.speculation is None or other.speculation is None:
         return None
     if kinds[0] != kinds[1] or not _unequal(one.speculation, other.speculation):
@@ -118,7 +119,7 @@ def _moved(record: Record) -> list[str]:
             shown = ", ".join(labels.values())
             found.append(f"the residency of variant {name} moved between repeats: {shown}")
         for key, words in MOVERS.items():
-            told = [run.context.get(key) for run in usable]
+            told = [run.reading.context.get(key) for run in usable]
             values = list(dict.fromkeys(str(value) for value in told if value is not None))
             if len(values) > 1:
                 shown = ", ".join(values)
@@ -128,7 +129,7 @@ def _moved(record: Record) -> list[str]:
 
 def _devices(record: Record) -> list[str]:
     # The baseline alone on one device sees that device under another number, on purpose.
-    told = renumbered(run.devices for run in record.runs if run.purpose is not Purpose.HOME)
+    told = renumbered(run.reading.devices for run in record.runs if run.purpose is not Purpose.HOME)
     if told is None:
         return []
     what = f"the device list changed between runs ({told})"
@@ -143,10 +144,10 @@ def _same_lines(record: Record) -> list[str]:
     seen: dict[tuple[str, tuple[str, ...]], str] = {}
     told: dict[str, None] = {}
     for name, runs in _commands(record):
-        run = next((run for run in runs if run.usable and run.lines), None)
+        run = next((run for run in runs if run.usable and run.reading.lines), None)
         if run is None:
             continue
-        other = seen.setdefault((run.probe, run.lines), name)
+        other = seen.setdefault((run.probe, run.reading.lines), name)
         if other != name and _differ_in_place(record, name, other):
             told[
                 f"variants {other} and {name} have identical memory and role lines: "

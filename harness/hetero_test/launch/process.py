@@ -26,7 +26,8 @@ from hetero_test.launch.leftovers import (
     signal_group,
     start_of,
 )
-from hetero_test.launch.request import Limits, Outcome, Request, StopReason
+from hetero_test.launch.request import Limits, Request
+from hetero_test.values.outcome import Outcome, StopReason
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import Limits, Outcome, Request, StopReason
+from hetero_test.launch.request import Limits, Request
+from hetero_test.values.outcome import Outcome, StopReason
 
 ANSWER_BYTES = 1 << 20
 """What a help text or a list of devices may have at most."""

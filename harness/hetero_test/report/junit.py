@@ -126,7 +126,7 @@ def _case(view: View, suite: str, name: str, time_s: float) -> ET.Element:
 
 def _variant(view: View, label: str, name: str, runs: list[Run]) -> ET.Element:
     """One variant at one residency: its worst verdict there."""
-    case = _case(view, label, name, sum(run.elapsed_s or 0.0 for run in runs))
+    case = _case(view, label, name, sum(run.outcome.elapsed_s for run in runs))
     mine = _verdicts(view, name, runs)
     results = {verdict.result for verdict in mine}
     broken = [run for run in runs if not run.state.harmless]

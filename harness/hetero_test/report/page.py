@@ -180,7 +180,7 @@ def engine(view: View) -> str:
     """Name, version, size and hash of the binary, and the matrix it was driven by."""
     build, matrix = view.record.manifest.engine, view.record.manifest.matrix
     version = build.version or next(
-        (run.engine_version for run in view.record.runs if run.engine_version), None
+        (run.reading.version for run in view.record.runs if run.reading.version), None
     )
     told = f"{build.name} {version}" if version else f"{build.name}, version unknown"
     return view.say(

@@ -59,7 +59,9 @@ def _trouble(view: View, runs: list[Run], detail: Detail) -> Note:
     what = f"variant {run.variant}, run {repeats}"
     if run.purpose in {Purpose.WARMUP, Purpose.RECHECK, Purpose.AFTER_HANG}:
         what += f" ({run.purpose})"
-    ended = run.signal or (None if run.exit_code is None else f"exit code {run.exit_code}")
+    ended = run.outcome.signal or (
+        None if run.outcome.exit_code is None else f"exit code {run.outcome.exit_code}"
+    )
     said = f"{what}: {run.reason or 'no reason recorded'}"
     if ended is not None and ended not in said:
         said += f" ({ended})"
@@ -172,7 +174,7 @@ def anchors(view: View) -> str | None:
 
 def _forced(run: Run) -> str:
     """On a native pack a forced size is a budget: what comes of it is another number."""
-    asked, opened = run.context.get("forced_cache"), run.residency.fact("slots")
+    asked, opened = run.reading.context.get("forced_cache"), run.residency.fact("slots")
     if asked is None or opened is None:
         return ""
     return f": {asked} forced, {opened} opened"

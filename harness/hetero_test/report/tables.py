@@ -249,7 +249,9 @@ def run_row(view: View, run: Run, *, several_probes: bool) -> tuple[str, ...]:
     which.append(str(run.repeat))
     if run.purpose is not Purpose.ROUND:
         which.append(f"({run.purpose})")
-    exit_text = run.signal or (UNKNOWN if run.exit_code is None else str(run.exit_code))
+    exit_text = run.outcome.signal or (
+        UNKNOWN if run.outcome.exit_code is None else str(run.outcome.exit_code)
+    )
     if run.reason and not run.usable:
         exit_text += f", {view.say(run.reason, 80)}"
     return (
@@ -301,11 +303,13 @@ def memory(view: View, detail: Detail, cuts: Cuts) -> Table | None:
 
 
 def _tells(run: Run) -> bool:
-    return run.usable and ("graph_splits" in run.context or any(map(_SIZE.fullmatch, run.context)))
+    return run.usable and (
+        "graph_splits" in run.reading.context or any(map(_SIZE.fullmatch, run.reading.context))
+    )
 
 
 def _row(view: View, name: str, run: Run) -> tuple[str, ...]:
-    splits = run.context.get("graph_splits")
+    splits = run.reading.context.get("graph_splits")
     drafts = run.speculation
     counted = drafts is not None and None not in (drafts.accepted, drafts.offered)
     return (
@@ -320,7 +324,7 @@ def _row(view: View, name: str, run: Run) -> tuple[str, ...]:
 def _sizes(run: Run) -> str:
     """``RPC0 2.63 / 1.00 / 3.26 MiB``, the draft model's apart."""
     found: dict[tuple[str, str], dict[str, float]] = {}
-    for key, value in run.context.items():
+    for key, value in run.reading.context.items():
         match = _SIZE.fullmatch(key)
         if match is not None and isinstance(value, int | float):
             draft, use, device = match.groups()

@@ -63,8 +63,8 @@ def decode_of(runs: Iterable[Run]) -> Spread | None:
 
 def reads_text(runs: Sequence[Run]) -> str:
     """Major page faults and blocks read, since a cold run is not a slow placement."""
-    faults = [run.major_faults for run in runs if run.major_faults is not None]
-    blocks = [run.blocks_read for run in runs if run.blocks_read is not None]
+    faults = [run.outcome.major_faults for run in runs if run.outcome.major_faults is not None]
+    blocks = [run.outcome.blocks_read for run in runs if run.outcome.blocks_read is not None]
     if not faults and not blocks:
         return UNKNOWN
     return f"{_range(faults)}, {_range(blocks)}"

@@ -39,8 +39,8 @@ def engine_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
     """Role, memory and peer lines of one run of each variant; equal ones only once."""
     found: dict[tuple[str, ...], list[str]] = {}
     for name, runs in view.ran.items():
-        told = next((run.lines for run in runs if run.usable and run.lines), None)
-        told = told or next((run.lines for run in runs if run.lines), None)
+        told = next((run.reading.lines for run in runs if run.usable and run.reading.lines), None)
+        told = told or next((run.reading.lines for run in runs if run.reading.lines), None)
         if told:
             found.setdefault(told, []).append(name)
     sets = cuts.take(
@@ -65,7 +65,10 @@ def own_command(view: View, detail: Detail) -> str:
 def commands(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
     """One comment and one shell line for each distinct command, in report order."""
     found = dict.fromkeys(
-        (name, run.argv, run.env) for name, runs in view.ran.items() for run in runs if run.argv
+        (name, run.outcome.argv, run.cell.env)
+        for name, runs in view.ran.items()
+        for run in runs
+        if run.outcome.argv
     )
     lines: list[str] = []
     for name, argv, env in cuts.take(
@@ -84,12 +87,14 @@ def _clipped(line: str, detail: Detail) -> str:
 def tails(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
     """Log tails: of each run that is not OK, then of each variant's first run."""
     first = [runs[0] for runs in view.ran.values() if runs]
-    runs = {run.key: run for run in (*view.troubled, *first) if run.tail}
+    runs = {run.key: run for run in (*view.troubled, *first) if run.reading.tail}
     shown = cuts.take(list(runs.values()), detail.tails, "log tails", "runs/")
     return tuple(
         Block(
             title=view.say(f"{run.variant} run {run.repeat}: {run.state} ({folder(run)})", 160),
-            lines=tuple(view.say(line, detail.quote) for line in run.tail[-detail.tail_lines :]),
+            lines=tuple(
+                view.say(line, detail.quote) for line in run.reading.tail[-detail.tail_lines :]
+            ),
         )
         for run in shown
     )

@@ -245,7 +245,7 @@ def _quoted(word: str) -> str:
 
 
 def _versions(record: Record) -> tuple[str, ...]:
-    every = (record.manifest.engine.version, *(run.engine_version for run in record.runs))
+    every = (record.manifest.engine.version, *(run.reading.version for run in record.runs))
     return tuple(version for version in every if version)
 
 
@@ -275,9 +275,9 @@ def _asked(manifest: Manifest) -> Iterator[str]:
 
 
 def _ran(run: Run) -> Iterator[str]:
-    yield from run.argv
-    for _, value in run.env:
+    yield from run.outcome.argv
+    for _, value in run.cell.env:
         yield value
     yield run.reason or ""
     yield run.quote or ""
-    yield from (*run.lines, *run.tail, *run.warnings, *run.devices)
+    yield from (*run.reading.lines, *run.reading.tail, *run.warnings, *run.reading.devices)

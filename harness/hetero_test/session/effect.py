@@ -9,7 +9,7 @@ from hetero_test.values.run import AS_PICKED, NO_TRACE, Effect, EffectPart
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hetero_test.engines.base import Sighting
+    from hetero_test.values.reading import Sighting
 
 MAIN = "main"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -14,14 +13,14 @@ from hetero_test.errors import HeteroTestError
 from hetero_test.judge.judge import judge
 from hetero_test.launch.interrupt import Interrupt
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import Limits, Request, StopReason
+from hetero_test.launch.request import Limits, Request
 from hetero_test.rig.contention import Bystanders
 from hetero_test.session.build_guard import SameEngine, SameFiles
 from hetero_test.session.effect import effects, worst
 from hetero_test.session.schedule import next_cell, wedged
 from hetero_test.session.state import state_of
 from hetero_test.store.run_dir import Store, add
-from hetero_test.store.run_json import dumps
+from hetero_test.values.outcome import StopReason
 from hetero_test.values.record import Ending, Record
 from hetero_test.values.run import Run
 from hetero_test.values.verdict import Judgment
@@ -29,8 +28,8 @@ from hetero_test.values.verdict import Judgment
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hetero_test.engines.base import Reading
-    from hetero_test.launch.request import Outcome
+    from hetero_test.values.outcome import Outcome
+    from hetero_test.values.reading import Reading
     from hetero_test.values.run import Cell, Probe
 
 COSTS_BETWEEN_RENDERINGS = 5
@@ -134,7 +133,7 @@ class Session:
             dialogue=self.engine.dialogue(argv, probe, folder),
         )
         outcome = launch(request, interrupt=self.interrupt, on_start=self.store.note_start)
-        self.store.save_outcome(folder, dumps(outcome.to_json()))
+        self.store.save_outcome(folder, outcome)
         reading = self._read(folder, cell, probe)
         return outcome, run_of(record, cell, probe, outcome, reading)
 
@@ -151,57 +150,17 @@ class Session:
 
 def run_of(record: Record, cell: Cell, probe: Probe, outcome: Outcome, reading: Reading) -> Run:
     """What came of a cell: the outcome of its process and the reading of its output. Pure."""
-    finding = state_of(outcome, reading, probe)
     variant = next(e.variant for e in record.manifest.variants if e.variant.id == cell.of)
     parts = effects(variant.effect, reading.sightings, reading.picked)
     is_baseline = cell.of == record.manifest.variants[0].variant.id
-    effect = None if is_baseline else worst(parts)
     return Run(
-        variant=cell.variant,
-        of=cell.of,
-        probe=cell.probe,
-        repeat=cell.repeat,
-        order=cell.order,
-        purpose=cell.purpose,
-        state=finding.state,
-        reason=finding.reason,
-        quote=finding.quote,
-        exit_code=outcome.exit_code,
-        signal=outcome.signal,
-        elapsed_s=outcome.elapsed_s,
-        started=outcome.started,
-        stream=reading.stream,
-        residency=reading.residency,
-        context=reading.context,
-        speculation=reading.speculation,
-        timings=reading.timings,
-        effect=effect,
+        cell=cell,
+        outcome=outcome,
+        reading=reading,
+        finding=state_of(outcome, reading, probe),
+        effect=None if is_baseline else worst(parts),
         effect_parts=parts,
-        chances=reading.chances,
-        major_faults=outcome.major_faults,
-        blocks_read=outcome.blocks_read,
-        max_rss_bytes=outcome.max_rss_bytes,
-        pid=outcome.pid,
-        pid_started=outcome.pid_started,
-        engine_version=reading.version,
-        devices=reading.devices,
-        lines=reading.lines,
-        tail=reading.tail,
-        warnings=reading.warnings + _leftovers(outcome),
-        argv=outcome.argv,
-        flags=cell.flags,
-        env=cell.env,
     )
-
-
-def _leftovers(outcome: Outcome) -> tuple[str, ...]:
-    """The pids are in the outcome: a warning must read the same in every run of the matrix."""
-    if not outcome.leftovers:
-        return ()
-    names = dict.fromkeys(re.sub(r"^pid \d+: ", "", text) for text in outcome.leftovers)
-    count = len(outcome.leftovers)
-    what = "a process" if count == 1 else f"{count} processes"
-    return (f"the engine left {what} behind, ended by the harness: {', '.join(names)}",)
 
 
 class _Publisher:

@@ -188,10 +188,10 @@ def _again(record: Record, engine: Engine, run: Run, question: Question, repeat:
         pinned=question is Question.PINNED,
     )
     if question is Question.CONFIRM:
-        return replace(found, flags=run.flags, env=run.env)
+        return replace(found, flags=run.cell.flags, env=run.cell.env)
     first_round = [r for r in record.runs if r.repeat == 1 and r.purpose is Purpose.ROUND]
     found = _fixed(found, manifest, engine, first_round)
-    return replace(found, env=(*run.env, *manifest.pinned.env))
+    return replace(found, env=(*run.cell.env, *manifest.pinned.env))
 
 
 def tie_cells(record: Record, engine: Engine, *, order: int) -> Iterator[Cell]:
@@ -256,7 +256,7 @@ class _Ties:
         """The baseline alone on the device to which a variant moved, at the variant's residency."""
         for group in self.moved:
             flags = self.engine.force(self.flags, group.lead)
-            device = group.lead.context.get("main_device")
+            device = group.lead.reading.context.get("main_device")
             if flags is None:
                 continue
             mask = alone(self.manifest.on_device, str(device), dict(self.manifest.env))

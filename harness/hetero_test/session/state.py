@@ -7,18 +7,17 @@ what it brings about: a wrong prompt before the odd stream that follows from it.
 from __future__ import annotations
 
 import signal
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hetero_test.engines.base import Symptom
-from hetero_test.launch.request import StopReason
-from hetero_test.values.run import RunState
+from hetero_test.values.outcome import StopReason
+from hetero_test.values.reading import Symptom
+from hetero_test.values.run import RunState, StateFinding
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hetero_test.engines.base import Reading, Sign
-    from hetero_test.launch.request import Outcome
+    from hetero_test.values.outcome import Outcome
+    from hetero_test.values.reading import Reading, Sign
     from hetero_test.values.run import Probe
 
 LONGEST_CYCLE = 3
@@ -40,21 +39,6 @@ _LIMITS = {
     StopReason.OUTPUT_CAP: "output cap: more was written than is kept",
     StopReason.INTERRUPTED: "interrupted by the user",
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StateFinding:
-    """A run's state with its evidence.
-
-    Attributes:
-        state: what became of the run.
-        reason: why, as a sentence; None for an OK run.
-        quote: the log line that shows it, where one does.
-    """
-
-    state: RunState
-    reason: str | None = None
-    quote: str | None = None
 
 
 def state_of(outcome: Outcome, reading: Reading, probe: Probe) -> StateFinding:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING
 
 from hetero_test.errors import StoreError, UsageError
 from hetero_test.store.run_json import document, dumps, from_file, load, to_text
+from hetero_test.values.outcome import OUTCOME_SCHEMA
 from hetero_test.values.record import MANIFEST_SCHEMA, Ending, Manifest, Record
 from hetero_test.values.run import Purpose, Run
 
@@ -33,12 +34,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from hetero_test.values.outcome import Outcome
     from hetero_test.values.run import Cell
     from hetero_test.values.verdict import Judgment
 
 RUNNING = "running.json"
 """Who was started last; see :meth:`Store.note_start`."""
-RUN_SCHEMA = "hetero-test/stored-run/1"
+RUN_SCHEMA = "hetero-test/stored-run/2"
+"""Name and version of a run's own file. 2: the run in its parts, as they are in memory."""
 LISTS = {
     Purpose.WARMUP: "warmup",
     Purpose.RECHECK: "rechecks",
@@ -183,7 +186,7 @@ class Store:
             run = from_file(path, Run, schema=RUN_SCHEMA)
         except StoreError:
             return None
-        same = run.key == cell.key and run.flags == cell.flags and run.purpose is cell.purpose
+        same = run.key == cell.key and run.cell.flags == cell.flags and run.purpose is cell.purpose
         return run if same else None
 
     def note_start(self, pid: int, started: str | None) -> None:
@@ -202,9 +205,10 @@ class Store:
             return ((pid, started),)
         return ()
 
-    def save_outcome(self, folder: Path, text: str) -> None:
+    def save_outcome(self, folder: Path, outcome: Outcome) -> None:
         """Keep what came of a process, beside its output."""
         with self._writing():
+            text = to_text(outcome, schema=OUTCOME_SCHEMA)
             write(folder / "outcome.json", text, durable=False)
 
     def save(self, run: Run) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from math import isfinite
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -90,7 +91,7 @@ def document(
 
 
 def _version(record: Record) -> str | None:
-    told = (run.engine_version for run in record.runs if run.engine_version is not None)
+    told = (v for run in record.runs if (v := run.reading.version) is not None)
     return next(told, record.manifest.engine.version)
 
 
@@ -109,48 +110,34 @@ def _variant(entry: PlannedVariant, summary: VariantSummary) -> dict[str, Any]:
     }
 
 
+_OWN_FILE_ONLY = frozenset(
+    # Of the cell and the process: what the command line and the state say already.
+    {"flags", "env_delta", "unset", "cwd", "stopped", "start_error"}
+    | {"leftovers", "output_truncated", "dialogue_error"}
+    # Of the output: texts, and what would be as long as the prompt or the stream once more.
+    | {"stream_trouble", "echo", "echo_expected", "echo_trouble", "end_of_sequence", "vocabulary"}
+    | {"signs", "sightings", "picked", "chances", "version", "lines", "tail"}
+)
+"""Facts of a run that stand in the run's own file and not in the document of all runs."""
+
+
 def _run(run: Run, folder: str | None) -> dict[str, Any]:
-    stream = run.stream
-    return {
-        "variant": run.variant,
-        "of": run.of,
-        "probe": run.probe,
-        "repeat": run.repeat,
-        "order": run.order,
-        "purpose": run.purpose.value,
-        "state": run.state.value,
-        "reason": run.reason,
-        "quote": run.quote,
-        "exit_code": run.exit_code,
-        "signal": run.signal,
-        "started": run.started,
-        "elapsed_s": run.elapsed_s,
-        "tokens": None if stream is None else len(stream),
+    """One flat object: every fact of every part, under its own name."""
+    shown: dict[str, Any] = {}
+    for part in (run.cell, run.finding, run.outcome, run.reading, run.timings):
+        shown |= {
+            each.name: _plain(getattr(part, each.name))
+            for each in fields(part)
+            if each.name not in _OWN_FILE_ONLY | {"timings"}
+        }
+    return shown | {
+        "env": dict(run.cell.env),
+        "tokens": None if run.stream is None else len(run.stream),
         "md5": run.md5,
-        "stream": None if stream is None else list(stream),
-        "residency": {
-            "known": run.residency.known,
-            "label": run.residency.label,
-            "main_kind": run.residency.main_kind,
-            "facts": dict(run.residency.facts),
-            "unknown": run.residency.unknown,
-        },
-        "context": dict(run.context),
-        "speculation": None if run.speculation is None else to_data(run.speculation),
-        "draft_ms_per_round": run.timings.draft_ms_per_round,
-        "decode_tok_s": run.timings.decode_tok_s,
-        "prefill_tok_s": run.timings.prefill_tok_s,
-        "ttft_ms": run.timings.ttft_ms,
-        "effect": None if run.effect is None else run.effect.value,
-        "effect_parts": [to_data(part) for part in run.effect_parts],
-        "major_faults": run.major_faults,
-        "blocks_read": run.blocks_read,
-        "max_rss_bytes": run.max_rss_bytes,
-        "pid": run.pid,
-        "pid_started": run.pid_started,
-        "devices": list(run.devices),
-        "argv": list(run.argv),
-        "env": dict(run.env),
+        "residency": {"known": run.residency.known, **to_data(run.residency)}
+        | {"facts": dict(run.residency.facts)},
+        "effect": _plain(run.effect),
+        "effect_parts": _plain(run.effect_parts),
         "warnings": list(run.warnings),
         "folder": folder,
     }
@@ -221,6 +208,8 @@ def _plain(value: Any) -> Any:
         return value if isfinite(value) else None
     if value is None or isinstance(value, str | int):
         return value
+    if isinstance(value, PurePath):
+        return str(value)
     if is_dataclass(value):
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
@@ -257,10 +246,16 @@ def from_file(path: Path, kind: type[T], *, schema: str) -> T:
         StoreError: the file cannot be read, is cut short, or is of another schema.
     """
     data = load(path)
-    if data.pop("schema", None) != schema:
+    if (held := data.pop("schema", None)) != schema:
+        name = schema.rpartition("/")[0]
+        if isinstance(held, str) and held.rpartition("/")[0] == name:
+            raise StoreError(
+                f"{path}: it holds {held}, and this version of hetero-test reads {schema}",
+                hint="use the version that wrote it, or run the matrix again into another --out",
+            )
         raise StoreError(
             f"{path}: it does not hold {schema}",
-            hint="it was written by another version of hetero-test, or by something else",
+            hint="it was written by something else than hetero-test, or was changed since",
         )
     try:
         value: T = _adapter(kind).validate_python(data)
@@ -268,7 +263,25 @@ def from_file(path: Path, kind: type[T], *, schema: str) -> T:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         raise StoreError(f"{path}: {where}: {first['msg']}") from error
+    if (key := _other_key(data, to_data(value))) is not None:
+        raise StoreError(f"{path}: {key}: it is missing, unknown, or of another type")
     return value
+
+
+def _other_key(held: object, meant: object) -> str | None:
+    """Where a file differs from what its value would be written as; None where nowhere.
+
+    A value that was quietly converted, or filled in for a key that is missing, is none that
+    this program wrote.
+    """
+    if not isinstance(held, dict) or not isinstance(meant, dict):
+        return None if held == meant else ""
+    for key in dict.fromkeys((*held, *meant)):
+        if key not in held or key not in meant:
+            return str(key)
+        if (inner := _other_key(held[key], meant[key])) is not None:
+            return f"{key}.{inner}" if inner else str(key)
+    return None
 
 
 def load(path: Path) -> dict[str, Any]:

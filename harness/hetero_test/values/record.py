@@ -7,7 +7,8 @@ from enum import StrEnum
 
 from hetero_test.values.run import Device, PlannedVariant, Probe, Run
 
-MANIFEST_SCHEMA = "hetero-test/manifest/1"
+MANIFEST_SCHEMA = "hetero-test/manifest/2"
+"""Name and version of the file. 2: the runs beside it are stored in their parts."""
 
 
 class Ending(StrEnum):

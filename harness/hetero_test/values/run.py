@@ -1,14 +1,21 @@
-"""The values that travel the road: variant, probe, cell, run, residency, verdict.
+"""The values that travel the road: variant, probe, cell, and the run that comes of it.
 
 All are frozen; a change is a new object. Nothing here touches the outside world.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from hashlib import md5
+from typing import TYPE_CHECKING
+
+from hetero_test.values.outcome import Outcome
+from hetero_test.values.reading import Reading, Residency, Speculation, Timings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 BASELINE_PURPOSE = "the user's own command, untouched"
 
@@ -143,62 +150,6 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Residency:
-    """Which experts, or tensors, are computed on which kind of device.
-
-    Attributes:
-        facts: the equality key: (name, value) pairs, in a fixed order.
-        main_kind: the kind of the main device, also part of the key.
-        unknown: why the residency is not known; then it equals nothing.
-        label: a few words for a table, such as ``4400 slots on GTX 1080 Ti``.
-    """
-
-    facts: tuple[tuple[str, str | int], ...] = ()
-    main_kind: str | None = None
-    unknown: str | None = None
-    label: str = "unknown"
-
-    @property
-    def known(self) -> bool:
-        """Whether the log told all that decides the rounding."""
-        return self.unknown is None
-
-    @property
-    def key(self) -> tuple[str | None, tuple[tuple[str, str | int], ...]]:
-        """The equality key; only meaningful when the residency is known."""
-        return (self.main_kind, self.facts)
-
-    def equals(self, other: Residency) -> bool:
-        """Whether two runs are comparable; an unknown residency equals nothing."""
-        return self.known and other.known and self.key == other.key
-
-    def fact(self, name: str) -> str | int | None:
-        """The value of one fact of the key, or None where the log did not tell it."""
-        return dict(self.facts).get(name)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Speculation:
-    """Draft statistics as the engine reports them, counted before clipping to the length."""
-
-    rounds: int | None = None
-    window: int | None = None
-    accepted: int | None = None
-    offered: int | None = None
-    tokens_per_round: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timings:
-    """Times as the engine reports them; unknown is None, never 0."""
-
-    decode_tok_s: float | None = None
-    prefill_tok_s: float | None = None
-    ttft_ms: float | None = None
-    draft_ms_per_round: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EffectPart:
     """One thing that a placement claims, and what the log says of it.
 
@@ -215,21 +166,6 @@ class EffectPart:
     seen: str | None
     effect: Effect
     line: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenChance:
-    """The probabilities behind one emitted token.
-
-    Attributes:
-        id: the emitted id.
-        logprob: its natural log-probability, None where the engine gave none.
-        top: the best candidates as (id, log-probability), best first.
-    """
-
-    id: int
-    logprob: float | None
-    top: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,43 +271,92 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """What came of a cell."""
+class StateFinding:
+    """A run's state with its evidence.
 
-    variant: str
-    of: str
-    probe: str
-    repeat: int
-    order: int
-    purpose: Purpose
+    Attributes:
+        state: what became of the run.
+        reason: why, as a sentence; None for an OK run.
+        quote: the log line that shows it, where one does.
+    """
+
     state: RunState
     reason: str | None = None
     quote: str | None = None
-    exit_code: int | None = None
-    signal: str | None = None
-    elapsed_s: float | None = None
-    started: str | None = None
-    stream: tuple[int, ...] | None = None
-    residency: Residency = Residency(unknown="no log was read")
-    context: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
-    speculation: Speculation | None = None
-    timings: Timings = Timings()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """What came of a cell: what was planned, how its process ended, what its output says.
+
+    Nothing is copied from one part to another, and all of it is stored. The properties are what
+    everyone asks for; the rest is asked of the part that holds it.
+
+    Attributes:
+        cell: what was planned.
+        outcome: how the process ended.
+        reading: what its output says.
+        finding: what became of the run, by both.
+        effect: whether the log proves the placement; None for the baseline.
+        effect_parts: the same for each part that the variant claims to place.
+    """
+
+    cell: Cell
+    outcome: Outcome
+    reading: Reading
+    finding: StateFinding
     effect: Effect | None = None
     effect_parts: tuple[EffectPart, ...] = ()
-    chances: tuple[TokenChance, ...] | None = None
-    major_faults: int | None = None
-    blocks_read: int | None = None
-    max_rss_bytes: int | None = None
-    pid: int | None = None
-    pid_started: str | None = None
-    engine_version: str | None = None
-    devices: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
-    tail: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    argv: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-    env: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def variant(self) -> str:
+        """The id under which it ran."""
+        return self.cell.variant
+
+    @property
+    def of(self) -> str:
+        """The id of the matrix variant behind it."""
+        return self.cell.of
+
+    @property
+    def probe(self) -> str:
+        """The name of its prompt."""
+        return self.cell.probe
+
+    @property
+    def repeat(self) -> int:
+        """From 1."""
+        return self.cell.repeat
+
+    @property
+    def order(self) -> int:
+        """Its place in the plan."""
+        return self.cell.order
+
+    @property
+    def purpose(self) -> Purpose:
+        """Why it was made."""
+        return self.cell.purpose
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """The cell's key."""
+        return self.cell.key
+
+    @property
+    def state(self) -> RunState:
+        """What became of it."""
+        return self.finding.state
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is not OK, as a sentence."""
+        return self.finding.reason
+
+    @property
+    def quote(self) -> str | None:
+        """The log line that shows it, where one does."""
+        return self.finding.quote
 
     @property
     def usable(self) -> bool:
@@ -379,14 +364,34 @@ class Run:
         return self.state is RunState.OK
 
     @property
-    def key(self) -> tuple[str, str, int]:
-        """The cell's key."""
-        return (self.variant, self.probe, self.repeat)
+    def stream(self) -> tuple[int, ...] | None:
+        """The greedy token ids, None without a well-formed dump."""
+        return self.reading.stream
+
+    @cached_property
+    def md5(self) -> str | None:
+        """32 hex digits of the stream, None without one; computed once."""
+        return None if self.stream is None else stream_md5(self.stream)
 
     @property
-    def md5(self) -> str | None:
-        """32 hex digits of the stream, None without one."""
-        return None if self.stream is None else stream_md5(self.stream)
+    def residency(self) -> Residency:
+        """Which experts, or tensors, were computed where."""
+        return self.reading.residency
+
+    @property
+    def speculation(self) -> Speculation | None:
+        """Draft statistics, None without a drafter."""
+        return self.reading.speculation
+
+    @property
+    def timings(self) -> Timings:
+        """Times as the engine reports them."""
+        return self.reading.timings
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know of it although it decides nothing."""
+        return (*self.reading.warnings, *self.outcome.warnings)
 
 
 def stream_md5(ids: tuple[int, ...]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hetero_test.engines.base import Asked, Survey, Symptom
+from hetero_test.engines.base import Asked, Survey
 from hetero_test.engines.llama_cpp import reading as llama_reading
 from hetero_test.engines.llama_cpp.reply import FILE, Reply, load, request
-from hetero_test.launch.request import Outcome, StopReason
 from hetero_test.session.state import state_of
 from hetero_test.store.run_json import from_file, to_text
-from hetero_test.values.run import Probe, Purpose, Run, RunState, TokenChance
+from hetero_test.values.outcome import Outcome, StopReason
+from hetero_test.values.reading import Symptom, TokenChance
+from hetero_test.values.run import (
+    Probe,
+    Run,
+    RunState,
+)
 from tests.engines.llama_cpp.samples import LOGS
+from tests.runs import PLAIN
 
 PROBE = Probe(name="p", ids=(1, 2, 3, 4), max_new=4)
 
@@ -290,22 +297,7 @@ def test_no_answer_raises(content: object, tmp_path_factory: pytest.TempPathFact
     finding = state_of(ENDED, reading, PROBE)
     assert reading.stream is None or all(isinstance(token, int) for token in reading.stream)
     assert (finding.state is RunState.OK) is (finding.reason is None)
-    run = Run(
-        variant="0",
-        of="0",
-        probe="p",
-        repeat=1,
-        order=0,
-        purpose=Purpose.ROUND,
-        state=finding.state,
-        reason=finding.reason,
-        quote=finding.quote,
-        stream=reading.stream,
-        context=reading.context,
-        speculation=reading.speculation,
-        timings=reading.timings,
-        chances=reading.chances,
-    )
+    run = replace(PLAIN, reading=reading, finding=finding)
     path = folder / "run.json"
     path.write_text(to_text(run, schema="x/1"), encoding="utf-8")
     assert from_file(path, Run, schema="x/1") == run

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from hetero_test.engines.base import Asked, Reading, Survey
+from hetero_test.engines.base import Asked, Survey
 from hetero_test.engines.llama_cpp import reading as llama_reading
 from hetero_test.engines.llama_cpp.devices import declared
 from hetero_test.engines.llama_cpp.log import LlamaLog
 from hetero_test.engines.llama_cpp.reader import nothing, read
 from hetero_test.engines.llama_cpp.residency import memory, ranges, residency, sightings
-from hetero_test.values.run import Device, Probe, Residency
+from hetero_test.values.reading import Reading, Residency
+from hetero_test.values.run import Device, Probe
 from tests.engines.llama_cpp.samples import LOGS, log
 
 DEVICES = tuple(

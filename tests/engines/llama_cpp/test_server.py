@@ -15,9 +15,10 @@ from hetero_test.engines.llama_cpp.adapter import LlamaCpp
 from hetero_test.engines.llama_cpp.client import listening_port
 from hetero_test.engines.llama_cpp.reply import FILE
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import Limits, Outcome, Request, StopReason
-from hetero_test.session.state import StateFinding, state_of
-from hetero_test.values.run import Probe, RunState
+from hetero_test.launch.request import Limits, Request
+from hetero_test.session.state import state_of
+from hetero_test.values.outcome import Outcome, StopReason
+from hetero_test.values.run import Probe, RunState, StateFinding
 
 if TYPE_CHECKING:
     from pathlib import Path

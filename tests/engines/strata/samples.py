@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hetero_test.engines.base import Asked, Reading, Survey
+from hetero_test.engines.base import Asked, Survey
 from hetero_test.engines.strata.adapter import Strata
+from hetero_test.values.reading import Reading
 from hetero_test.values.run import Device, Probe
 
 IDS = tuple(range(3000, 3060))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from hetero_test.engines.strata.adapter import Strata
-from hetero_test.values.run import Purpose, Residency, Run, RunState
+from hetero_test.values.reading import Residency
+from hetero_test.values.run import Purpose, Run, RunState
+from tests.runs import made
 
 CARD = "CUDA GTX 1080 Ti"
 
@@ -21,7 +23,7 @@ def run(
 ) -> Run:
     """A run with this cache."""
     facts = () if slots is None else (("slots", slots),)
-    return Run(
+    return made(
         variant="0",
         of="0",
         probe="default",
@@ -102,7 +104,7 @@ def test_helper_caches_are_kept() -> None:
 def test_what_cannot_be_known_is_not_forced(wanted: Run) -> None:
     """Without a known size behind a residency nothing is guessed."""
     assert force(wanted) is None
-    assert share(wanted, run(40, native=wanted.context["native_pack"] is True)) is None
+    assert share(wanted, run(40, native=wanted.reading.context["native_pack"] is True)) is None
 
 
 def test_a_canonical_pack_that_had_to_shrink_is_forced_by_what_was_left() -> None:

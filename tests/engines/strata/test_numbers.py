@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hetero_test.values.run import Speculation, Timings
+from hetero_test.values.reading import Speculation, Timings
 from tests.engines.strata.samples import (
     DECODE,
     FLAGS,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hetero_test.engines.base import Sighting
+from hetero_test.values.reading import Sighting
 from tests.engines.strata.samples import (
     AFTER_BINDING,
     FLAGS,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hetero_test.engines.base import Sign, Symptom
+from hetero_test.values.reading import Sign, Symptom
 from tests.engines.strata.samples import GREEDY, STDERR, STDOUT, read
 
 G = "strata generate: "

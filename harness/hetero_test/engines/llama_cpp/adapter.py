@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hetero_test.engines.base import Binaries, Reading, Survey
+from hetero_test.engines.base import Binaries, Survey
 from hetero_test.engines.llama_cpp import devices as llama_survey
 from hetero_test.engines.llama_cpp import flags as llama_flags
 from hetero_test.engines.llama_cpp import model_file, reading
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from hetero_test.engines.base import Asked
     from hetero_test.launch.dialogue import Dialogue
+    from hetero_test.values.reading import Reading
     from hetero_test.values.run import Device, Probe, Run
 
 _BINARY = "llama-server"

@@ -6,12 +6,11 @@ from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
-from hetero_test.engines.base import Reading, Sign, Symptom
 from hetero_test.engines.llama_cpp import reader, residency
 from hetero_test.engines.llama_cpp import reply as llama_reply
 from hetero_test.engines.llama_cpp.devices import CPU
 from hetero_test.engines.llama_cpp.log import Fault, Rate
-from hetero_test.values.run import Residency, Speculation, Timings
+from hetero_test.values.reading import Reading, Residency, Sign, Speculation, Symptom, Timings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from hetero_test.engines.base import Asked, Survey
     from hetero_test.engines.llama_cpp.log import LlamaLog, LogFault
     from hetero_test.engines.llama_cpp.reply import Reply
-    from hetero_test.values.run import TokenChance
+    from hetero_test.values.reading import TokenChance
 
 _SYMPTOMS: Final = {
     Fault.NO_MEMORY: Symptom.NO_MEMORY,

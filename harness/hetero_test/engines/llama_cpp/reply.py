@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
-from hetero_test.engines.base import Sign, Symptom
 from hetero_test.formats.json import JsonError, parse_object
-from hetero_test.values.run import TokenChance
+from hetero_test.values.reading import Sign, Symptom, TokenChance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from hetero_test.engines.base import Sighting
 from hetero_test.engines.llama_cpp.devices import CPU, device_of
-from hetero_test.values.run import Residency
+from hetero_test.values.reading import Residency, Sighting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hetero_test.engines.base import Binaries, Reading, Survey
+from hetero_test.engines.base import Binaries, Survey
 from hetero_test.engines.strata import devices as strata_devices
 from hetero_test.engines.strata import flags as strata_cache
 from hetero_test.engines.strata import reading
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from hetero_test.engines.base import Asked
     from hetero_test.launch.dialogue import Dialogue
+    from hetero_test.values.reading import Reading
     from hetero_test.values.run import Device, Probe, Run
 
 _FOLDERS = (".", "bin", "Release", "bin/Release", "build", "build/bin")

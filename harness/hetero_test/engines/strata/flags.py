@@ -76,13 +76,13 @@ def size_behind(run: Run) -> int | None:
     slots = _slots(run)
     if slots is None:
         return None
-    native = run.context.get("native_pack")
+    native = run.reading.context.get("native_pack")
     if native is False:
         return slots
-    if native is not True or run.context.get("cache_shrunk"):
+    if native is not True or run.reading.context.get("cache_shrunk"):
         return None
     for name in ("forced_cache", "auto_slots"):
-        size = run.context.get(name)
+        size = run.reading.context.get(name)
         if isinstance(size, int) and size > 0:
             return size
     return None
@@ -107,8 +107,8 @@ def share(flags: Sequence[str], baseline: Run, got: Run) -> tuple[str, ...] | No
         return None
     if baseline.residency.main_kind != got.residency.main_kind:
         return None  # no size makes two kinds of device round alike
-    if baseline.context.get("native_pack") is True:
-        given = got.context.get("forced_cache")
+    if baseline.reading.context.get("native_pack") is True:
+        given = got.reading.context.get("forced_cache")
         budget = given if isinstance(given, int) and given > 0 else size
         common = min(budget, budget * opened // wanted)
     else:

@@ -18,7 +18,7 @@ from hetero_test.engines.strata.signs import EVERY_SIGN, HARMLESS, SIGN_SHAPES, 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hetero_test.engines.base import Sign
+    from hetero_test.values.reading import Sign
 
 _G = "strata generate: "
 WIDTH = 300

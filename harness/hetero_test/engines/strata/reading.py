@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hetero_test.engines.base import Reading
 from hetero_test.engines.lines import KEEP_BYTES, End, number, tail
 from hetero_test.engines.strata.flags import cache_asked, last_value, whole
 from hetero_test.engines.strata.log import WIDTH, Entry, Log
 from hetero_test.engines.strata.residency import Whereabouts
-from hetero_test.values.run import Speculation, Timings
+from hetero_test.values.reading import Reading, Speculation, Timings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

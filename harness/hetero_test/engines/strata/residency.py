@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hetero_test.engines.base import Sighting
 from hetero_test.engines.strata.devices import kind
 from hetero_test.engines.strata.flags import cache_asked, last_value, whole
-from hetero_test.values.run import Residency
+from hetero_test.values.reading import Residency, Sighting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from hetero_test.engines.base import Sign, Symptom
+from hetero_test.values.reading import Sign, Symptom
 
 if TYPE_CHECKING:
     from hetero_test.engines.scan import Hit

@@ -1,0 +1,154 @@
+"""What one run's output says, as values: the stream, the residency, and what is known beside them.
+
+Each engine's adapter makes a :class:`Reading` of its own log; nothing behind the adapter asks which
+engine it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Residency:
+    """Which experts, or tensors, are computed on which kind of device.
+
+    Attributes:
+        facts: the equality key: (name, value) pairs, in a fixed order.
+        main_kind: the kind of the main device, also part of the key.
+        unknown: why the residency is not known; then it equals nothing.
+        label: a few words for a table, such as ``4400 slots on GTX 1080 Ti``.
+    """
+
+    facts: tuple[tuple[str, str | int], ...] = ()
+    main_kind: str | None = None
+    unknown: str | None = None
+    label: str = "unknown"
+
+    @property
+    def known(self) -> bool:
+        """Whether the log told all that decides the rounding."""
+        return self.unknown is None
+
+    @property
+    def key(self) -> tuple[str | None, tuple[tuple[str, str | int], ...]]:
+        """The equality key; only meaningful when the residency is known."""
+        return (self.main_kind, self.facts)
+
+    def equals(self, other: Residency) -> bool:
+        """Whether two runs are comparable; an unknown residency equals nothing."""
+        return self.known and other.known and self.key == other.key
+
+    def fact(self, name: str) -> str | int | None:
+        """The value of one fact of the key, or None where the log did not tell it."""
+        return dict(self.facts).get(name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Speculation:
+    """Draft statistics as the engine reports them, counted before clipping to the length."""
+
+    rounds: int | None = None
+    window: int | None = None
+    accepted: int | None = None
+    offered: int | None = None
+    tokens_per_round: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Times as the engine reports them; unknown is None, never 0."""
+
+    decode_tok_s: float | None = None
+    prefill_tok_s: float | None = None
+    ttft_ms: float | None = None
+    draft_ms_per_round: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenChance:
+    """The probabilities behind one emitted token.
+
+    Attributes:
+        id: the emitted id.
+        logprob: its natural log-probability, None where the engine gave none.
+        top: the best candidates as (id, log-probability), best first.
+    """
+
+    id: int
+    logprob: float | None
+    top: tuple[tuple[int, float], ...] = ()
+
+
+class Symptom(StrEnum):
+    """What a log line can show of a run that went wrong."""
+
+    REFUSED = "refused"
+    NO_MEMORY = "no memory"
+    ERROR = "error"
+    NOT_A_NUMBER = "not a number"
+    NOT_GREEDY = "not greedy"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sign:
+    """A symptom and the log line that shows it."""
+
+    symptom: Symptom
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """Where the log shows one part of the placement.
+
+    Attributes:
+        part: ``main``, ``draft``, …, the names that matrix files use under ``effect``.
+        value: where it is; None when the engine never tells this in this mode.
+        line: the log line that shows it.
+    """
+
+    part: str
+    value: str | None
+    line: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """What one run's output says; facts only, no judgment.
+
+    Attributes:
+        stream: the ids of the only well-formed dump; None if there is none.
+        stream_trouble: why there is none (or several), with the line.
+        echo: the prompt as the engine repeats it; None if it did not.
+        echo_expected: False for an engine that never echoes.
+        echo_trouble: why the prompt was not read as given, where the engine says more than an echo.
+        end_of_sequence: the engine reports that it stopped at an end-of-sequence.
+        vocabulary: the engine's vocabulary size where it prints one.
+        picked: placements that the engine announces to have chosen itself, by part.
+        context: what is recorded beside the residency, no part of equality.
+        lines: role, memory and peer lines, verbatim, for the report.
+    """
+
+    stream: tuple[int, ...] | None = None
+    stream_trouble: str | None = None
+    echo: tuple[int, ...] | None = None
+    echo_expected: bool = True
+    echo_trouble: str | None = None
+    end_of_sequence: bool = False
+    vocabulary: int | None = None
+    signs: tuple[Sign, ...] = ()
+    residency: Residency = Residency(unknown="no line tells")
+    context: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    sightings: tuple[Sighting, ...] = ()
+    picked: Mapping[str, str] = field(default_factory=dict)
+    speculation: Speculation | None = None
+    timings: Timings = Timings()
+    chances: tuple[TokenChance, ...] | None = None
+    version: str | None = None
+    devices: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    tail: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
