@@ -1,8 +1,8 @@
-"""The header of a GGUF file, read in bounded memory: keys, values and the tensor table.
+"""The headers of a GGUF file and of its shards, in bounded memory: keys, values, tensors.
 
-The format is https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, versions 2 and 3 in
-either byte order. The types and their block sizes are those of the library ``gguf``. Its reader
-is not used: it maps the file and keeps three array objects for every string, 616 MB for a
+The format is https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, versions 2 and 3,
+little-endian. The types and their block sizes are those of the library ``gguf``. Its reader is
+not used: it maps the file and keeps three array objects for every string, 616 MB for a
 vocabulary of 150,000 with its merges, and follows any count that the file claims. Here long
 arrays are counted and hashed as they pass, and every count is checked before it is believed.
 """
@@ -10,6 +10,7 @@ arrays are counted and hashed as they pass, and every count is checked before it
 from __future__ import annotations
 
 import hashlib
+import re
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -169,7 +170,7 @@ def _open(path: Path) -> BinaryIO:
 
 
 def _preamble(cursor: _Cursor) -> tuple[int, int]:
-    """Check magic and version, settle the byte order; the counts of tensors and keys."""
+    """Check magic, byte order and version; the counts of tensors and keys."""
     magic = cursor.take(min(4, cursor.size))
     if magic != MAGIC:
         what = "is empty" if not magic else f"begins with {magic!r}, not with {MAGIC!r}"
@@ -178,8 +179,10 @@ def _preamble(cursor: _Cursor) -> tuple[int, int]:
         )
     version = cursor.number("I")
     if version & 0xFFFF == 0:  # written on a machine of the other byte order
-        cursor.order = ">"
-        version = int.from_bytes(version.to_bytes(4, "little"), "big")
+        raise GgufError(
+            f"{cursor.path} is a big-endian GGUF file, which this program does not read",
+            hint="give the little-endian file, or describe the model with --model-facts FILE.toml",
+        )
     if version not in VERSIONS:
         raise cursor.error(f"GGUF version {version} is none of {VERSIONS}")
     cursor.version = version
@@ -254,7 +257,6 @@ class _Cursor:
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self.path = path
-        self.order = "<"
         self.version = 0
         self.position = 0
         self._stream = stream
@@ -289,13 +291,13 @@ class _Cursor:
         self.position = self._stream.seek(count, 1)
 
     def numbers(self, code: str, count: int) -> tuple[int | float | bool, ...]:
-        layout = f"{self.order}{count}{code}"
+        layout = f"<{count}{code}"
         return struct.unpack(layout, self.take(struct.calcsize(layout)))
 
     def number(self, code: str) -> int:
         """One unsigned integer; the code says its width."""
         width = struct.calcsize("<" + code)
-        return int.from_bytes(self.take(width), "little" if self.order == "<" else "big")
+        return int.from_bytes(self.take(width), "little")
 
     def may_keep(self, count: int) -> bool:
         """Whether so many more numbers may be kept; counts them if so."""
@@ -323,3 +325,65 @@ class _Cursor:
             if length > MAX_NAME_BYTES:
                 raise self.error(f"{what!r} has a string of {length} bytes")
             yield self.take(length, what)
+
+
+MAX_SHARDS = 10_000
+_SHARD_NAME = re.compile(r"(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf\Z")
+"""``llama_split_path`` of llama.cpp."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shards:
+    """The headers of all files that exist, the first one first."""
+
+    headers: tuple[GgufHeader, ...]
+    missing: tuple[str, ...]
+    """Names of the files that are not there."""
+
+
+def read_shards(path: Path) -> Shards:
+    """Read the headers of a model, given its only file or any one of its shards.
+
+    Raises:
+        GgufError: a file is damaged, the first shard is missing, or the shards contradict
+            each other.
+    """
+    found = _SHARD_NAME.match(path.name)
+    if found is None:
+        header = read_header(path)
+        count = _shard_count(header)
+        if count == 1:
+            return Shards(headers=(header,), missing=())
+        if _shard_number(header) != 0:
+            raise GgufError(
+                f"{path} is one of {count} shards and not the first",
+                hint="give the first, named as NAME-00001-of-0000N.gguf",
+            )
+        return Shards(headers=(header,), missing=(f"the {count - 1} other shards of {path.name}",))
+    count = int(found["count"])
+    if not 0 < int(found["number"]) <= count <= MAX_SHARDS:
+        raise GgufError(f"{path}: there is no shard {found['number']} of {found['count']}")
+    names = [f"{found['stem']}-{i:05d}-of-{count:05d}.gguf" for i in range(1, count + 1)]
+    paths = [path.with_name(name) for name in names]
+    if not paths[0].exists():
+        given = "" if path.name == names[0] else f" beside {path.name}"
+        raise GgufError(
+            f"there is no {paths[0]}{given}",
+            hint="only the first shard holds the metadata; the others are not needed",
+        )
+    headers = [read_header(shard) for shard in paths if shard.exists()]
+    for header in headers:
+        if _shard_count(header) not in (1, count):
+            raise GgufError(f"{header.path} says that it is one of {_shard_count(header)} shards")
+    missing = tuple(shard.name for shard in paths if not shard.exists())
+    return Shards(headers=tuple(headers), missing=missing)
+
+
+def _shard_count(header: GgufHeader) -> int:
+    value = header.fields.get("split.count", 1)
+    return value if isinstance(value, int) and 0 < value <= MAX_SHARDS else 1
+
+
+def _shard_number(header: GgufHeader) -> int:
+    value = header.fields.get("split.no", 0)
+    return value if isinstance(value, int) else 0

@@ -5,18 +5,26 @@ Each probe may fail alone; then its facts are missing and a note says why. Nothi
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hetero_test.rig.facts import RigFacts
-from hetero_test.rig.machine import Found, Machine, Sampling, join
+from hetero_test.rig.amd import AMD_VENDOR
+from hetero_test.rig.bandwidth import gpu_bandwidth
+from hetero_test.rig.facts import SYSTEM_POOL, DeviceClass, DeviceFacts, RigFacts
+from hetero_test.rig.links import full_address, read_text
+from hetero_test.rig.machine import Found, Look, Machine, Sampling, join, watch
 from hetero_test.rig.probe_amd import probe_amd
 from hetero_test.rig.probe_cpu import probe_host
 from hetero_test.rig.probe_nvidia import probe_nvidia
-from hetero_test.rig.probe_other import probe_apple, probe_other
-from hetero_test.rig.sourced import measured
+from hetero_test.rig.sourced import assumed, measured, specified
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from hetero_test.engines.llama_cpp.loader_log import LoaderLog
+    from hetero_test.rig.machine import Watched
+    from hetero_test.rig.probe_cpu import Host
 
 
 def probe_rig(machine: Machine, sampling: Sampling, *, log: LoaderLog | None = None) -> RigFacts:
@@ -66,3 +74,97 @@ def _uma(log: LoaderLog | None) -> bool | None:
     if log is None or len({device for device, _ in log.uma}) != 1:
         return None
     return log.uma[0][1]
+
+
+NVIDIA_VENDOR = "0x10de"
+MAKERS = {"0x8086": "Intel"}
+"""Makers whose cards compute. Others (server management chips, virtual screens) do not."""
+
+
+def probe_apple(host: Host) -> Found:
+    """The GPU of a Mac, which is one with its processor."""
+    if host.device.device_class.value is not DeviceClass.APPLE:
+        return Found()
+    gpu = replace(
+        host.device,
+        id="Metal",
+        bandwidth_measured_gb_s=None,
+        pool=measured(SYSTEM_POOL, "Apple silicon has one memory"),
+        held_by=None,
+    )
+    return Found(
+        devices=(gpu,),
+        notes=(
+            (
+                "Metal and CPU share one memory: a split between them adds neither capacity nor "
+                "bandwidth"
+            ),
+        ),
+    )
+
+
+def probe_other(machine: Machine, sampling: Sampling) -> Found:
+    """Cards that neither the NVIDIA nor the AMD probe looks at, by ``/sys/class/drm``."""
+    cards = _cards(machine.sysfs)
+    if not cards:
+        return Found()
+    ids = {f"Vulkan{i}": address for i, address in enumerate(sorted(cards))}
+
+    def look() -> dict[str, Look]:
+        paths = {device: machine.topology.path(address) for device, address in ids.items()}
+        return {device: Look(path=path) for device, path in paths.items()}
+
+    watched = watch(machine, sampling, look)
+    devices = tuple(
+        _other_facts(machine, device, address, cards[address], watched[device])
+        for device, address in ids.items()
+    )
+    listed = ", ".join(f"{device} is {cards[address]} {address}" for device, address in ids.items())
+    return Found(
+        devices=devices,
+        notes=(
+            f"{listed}: the ids are guesses at the engine's numbers, and memory could not be read",
+        ),
+    )
+
+
+def _cards(sysfs: Path) -> dict[str, str]:
+    """Maker by PCI address."""
+    found = {}
+    try:
+        folders = list((sysfs / "class/drm").iterdir())
+    except OSError:
+        return {}
+    for folder in folders:
+        vendor = read_text(folder / "device/vendor")
+        if not re.fullmatch(r"card\d{1,3}", folder.name) or vendor in (AMD_VENDOR, NVIDIA_VENDOR):
+            continue
+        uevent = read_text(folder / "device/uevent") or ""
+        slot = re.search(r"^PCI_SLOT_NAME=([0-9a-f:.]+)$", uevent, re.MULTILINE)
+        if slot and vendor in MAKERS:
+            found[full_address(slot[1])] = MAKERS[vendor]
+    return found
+
+
+def _other_facts(
+    machine: Machine, device: str, address: str, maker: str, watched: Watched
+) -> DeviceFacts:
+    text = machine.topology.name(address) or maker
+    product = re.search(r"\[([^\]/]*)\](?: \(rev \w+\))?\Z", text)
+    name = f"{maker} {product[1]}" if product else text
+    card = re.search(r"\b(?:Arc|DG[12]|Battlemage|Flex|Max Series)\b", text)
+    bandwidth = gpu_bandwidth(name) if card else None
+    told = f"lspci: {text}"
+    return DeviceFacts(
+        id=device,
+        device_class=(
+            specified(DeviceClass.DISCRETE_GPU, told)
+            if card
+            else assumed(DeviceClass.APU, f"{told} names no card")
+        ),
+        name=measured(name, "lspci"),
+        address=measured(address, "sysfs"),
+        bandwidth_specified_gb_s=bandwidth,
+        pool=(specified(device, told) if card else assumed(SYSTEM_POOL, f"{told} names no card")),
+        link=watched.link if card else None,
+    )

@@ -12,17 +12,15 @@ from hetero_test.rig.amd import amd_pool
 from hetero_test.rig.bandwidth import gpu_bandwidth, soldered_bandwidth
 from hetero_test.rig.facts import DeviceFacts
 from hetero_test.rig.holders import drm_holders
-from hetero_test.rig.machine import Found
+from hetero_test.rig.machine import Found, Look, watch
 from hetero_test.rig.sourced import Sourced, measured
-from hetero_test.rig.watch import Look, watch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hetero_test.rig.amd import AmdDevice, Pool
     from hetero_test.rig.facts import Holder
-    from hetero_test.rig.machine import Machine, Sampling
-    from hetero_test.rig.watch import Watched
+    from hetero_test.rig.machine import Machine, Sampling, Watched
 
 ROCM_SMI = (
     ("--showmeminfo", "vram", "--json"),

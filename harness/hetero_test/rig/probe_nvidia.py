@@ -12,10 +12,9 @@ from hetero_test.rig.bandwidth import gpu_bandwidth
 from hetero_test.rig.facts import SYSTEM_POOL, DeviceClass, DeviceFacts, PairFacts
 from hetero_test.rig.holders import name_holders
 from hetero_test.rig.links import Port
-from hetero_test.rig.machine import Found
+from hetero_test.rig.machine import Found, Look, Watched, watch
 from hetero_test.rig.nvidia import NvidiaDevice
 from hetero_test.rig.sourced import Sourced, assumed, measured
-from hetero_test.rig.watch import Look, Watched, watch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_test.triage.options.cards import two_cards_and_host
-from hetero_test.triage.options.parallel import LEAST_SHARE, tensor_parallel
+from hetero_test.triage.options.cards import LEAST_SHARE, tensor_parallel, two_cards_and_host
 from tests.triage.rigs import card, cpu, dense, mixture, question, rig
 
 

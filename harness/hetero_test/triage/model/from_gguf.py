@@ -19,9 +19,8 @@ from enum import StrEnum
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from hetero_test.gguf.header import GgufError, TextArray, read_tokens
+from hetero_test.gguf.header import GgufError, Shards, TextArray, read_shards, read_tokens
 from hetero_test.gguf.metadata import MAX_LAYERS, Metadata
-from hetero_test.gguf.shards import Shards, read_shards
 from hetero_test.gguf.types import TensorSize, tensor_sizes
 from hetero_test.triage.model.facts import Completeness, ModelFacts, Role, RoleBytes
 from hetero_test.triage.model.layers import geometry

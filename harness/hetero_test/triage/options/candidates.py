@@ -6,11 +6,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 from hetero_test.triage.cost.memory import Fit, fits, in_system_memory
-from hetero_test.triage.options import experts, split
+from hetero_test.triage.options import split
 from hetero_test.triage.options.alone import alone, endpoints
-from hetero_test.triage.options.cards import two_cards_and_host
+from hetero_test.triage.options.cards import tensor_parallel, two_cards_and_host
 from hetero_test.triage.options.devices import accelerators, host
-from hetero_test.triage.options.parallel import tensor_parallel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -75,8 +74,8 @@ def _by_use(question: Question, sizes: ModelBytes) -> list[Option]:
     pairs = [(fast, slow) for fast, slow in _pairs(question) if in_system_memory(slow)]
     for fast, slow in pairs[:1]:
         options = (
-            experts.hot_experts(question, sizes, fast, slow),
-            experts.streamed(question, sizes, fast, slow),
+            split.hot_experts(question, sizes, fast, slow),
+            split.streamed(question, sizes, fast, slow),
         )
         return [option for option in options if option is not None]
     return []
