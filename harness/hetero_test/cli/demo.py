@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hetero_test.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
 RIGS = ("two_equal", "two_unequal", "one")
 
@@ -35,47 +36,58 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Write a build and models, then run the matrix on them."""
-    from hetero_test.cli import run as run_command
-    from hetero_test.cli.options import DEMO_FOLDER, default_out
-    from hetero_test.store.run_dir import Store, writing
+    """Write a build or models, then run the matrix on them."""
+    from hetero_test.cli.options import out_dir
+    from hetero_test.store.run_dir import Store
 
-    args.out = args.out or default_out()
+    out = out_dir(args)
     if not args.resume:
-        Store(args.out).refuse_used()
-    place = Path(args.out) / DEMO_FOLDER
-    if args.engine == "llama_cpp":
-        return _llama_cpp(args, place)
-    with writing(args.out):
-        _reference(args, place)
-    return run_command.run(args)
+        Store(out).refuse_used()
+    return _llama_cpp(args, out) if args.engine == "llama_cpp" else _bundled(args, out)
 
 
-def _reference(args: argparse.Namespace, place: Path) -> None:
+def _bundled(args: argparse.Namespace, out: Path) -> int:
     from hetero_test.bundled.build import write_build
+    from hetero_test.cli.run import execute, run_command
+    from hetero_test.plan.defaults import DEMO_FOLDER
+    from hetero_test.store.run_dir import writing
 
     if args.build_dir is not None:
         raise UsageError(
             "demo: --build-dir is for an engine of yours",
             hint="the bundled engine brings its own; for llama.cpp add --engine llama_cpp",
         )
-    made = write_build(place, rig=args.rig)
-    args.build_dir = made.build_dir
-    args.vocab = args.vocab or made.vocab
-    args.engine_flags = (*made.model_flags, *(args.engine_flags or ()))
+    with writing(out):
+        made = write_build(out / DEMO_FOLDER, rig=args.rig)
+    flags = (*made.model_flags, *(args.engine_flags or ()))
+    command = run_command(args, out=out, build_dir=made.build_dir, model_flags=flags)
+    options = replace(command.options, vocab=command.options.vocab or made.vocab)
+    return execute(replace(command, options=options))
 
 
-def _llama_cpp(args: argparse.Namespace, place: Path) -> int:
+def _llama_cpp(args: argparse.Namespace, out: Path) -> int:
+    from hetero_test.cli.run import execute, run_command
+    from hetero_test.engines.llama_cpp.demo import prepared, write_prompt
+    from hetero_test.plan.defaults import DEMO_FOLDER
+    from hetero_test.store.run_dir import writing
+
     if args.build_dir is None:
         raise UsageError(
             "demo --engine llama_cpp: give the build with --build-dir DIR",
             hint="the folder that holds llama-server",
         )
-    from hetero_test.cli import run as run_command
-    from hetero_test.engines.llama_cpp.demo import prepared
-    from hetero_test.store.run_dir import writing
-
-    with writing(args.out):
+    place = out / DEMO_FOLDER
+    with writing(out):
         place.mkdir(parents=True, exist_ok=True)
-    with prepared(args, place):  # it may bring devices, which live as long as the matrix runs
-        return run_command.run(args)
+    # It may bring devices, which live as long as the matrix runs.
+    with prepared(args.build_dir, args.engine_flags or (), place) as demo:
+        command = run_command(args, out=out, build_dir=args.build_dir, model_flags=demo.model_flags)
+        options = command.options
+        options = replace(
+            options,
+            matrix="llama_cpp",
+            kinds=demo.kinds or options.kinds,
+            tokens_files=options.tokens_files
+            or (write_prompt(place, tokens=options.tokens, seed=options.seed),),
+        )
+        return execute(replace(command, options=options))

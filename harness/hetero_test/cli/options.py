@@ -1,6 +1,6 @@
-"""The options of ``run``, and what stands for those that are not given.
+"""The options of ``run``, as the command line has them; loads little, since the help needs it.
 
-A path on the command line, refused there if the system cannot even be asked about it.
+A path is refused here if the system cannot even be asked about it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hetero_test.errors import UsageError
+from hetero_test.plan import defaults
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-DEMO_FOLDER = "demo"
-"""What ``demo`` puts into a run directory before the run itself begins."""
-DEFAULT_TOKENS = 95
-DEFAULT_SEED = 7
-MOST_TOKENS = 2**24
-"""No engine has a context of more."""
-MOST_REPEATS = 1000
-"""Each is a launch of every variant; more are a mistyped number."""
-MANY_REPEATS = 5
-"""From this many repeats on one warm-up run is made unless another number is asked for."""
 
 
 def add_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
@@ -45,9 +35,9 @@ def _what(what: argparse._ArgumentGroup, *, required: bool) -> None:
     )
     what.add_argument(
         "--matrix",
-        default="strata",
+        default=defaults.MATRIX,
         metavar="NAME|FILE",
-        help="a shipped matrix, or a TOML file of your own (default: strata)",
+        help=f"a shipped matrix, or a TOML file of your own (default: {defaults.MATRIX})",
     )
     what.add_argument(
         "--only", type=_ids, action=_Join, default=(), metavar="IDS", help="only these variants"
@@ -75,23 +65,23 @@ def _what(what: argparse._ArgumentGroup, *, required: bool) -> None:
 def _how(how: argparse._ArgumentGroup) -> None:
     how.add_argument(
         "--max-new",
-        type=_at_most(MOST_TOKENS),
-        default=60,
+        type=_at_most(defaults.MOST_TOKENS),
+        default=defaults.MAX_NEW,
         metavar="N",
-        help="new tokens a run (default: 60)",
+        help=f"new tokens a run (default: {defaults.MAX_NEW})",
     )
     how.add_argument(
         "--repeats",
-        type=_at_most(MOST_REPEATS),
-        default=2,
+        type=_at_most(defaults.MOST_REPEATS),
+        default=defaults.REPEATS,
         metavar="N",
-        help="runs a variant (default: 2)",
+        help=f"runs a variant (default: {defaults.REPEATS})",
     )
     how.add_argument(
         "--warmup",
-        type=_at_most(MOST_REPEATS, least=0),
+        type=_at_most(defaults.MOST_REPEATS, least=0),
         metavar="N",
-        help=f"warm-up runs (default: 0; 1 from {MANY_REPEATS} repeats on)",
+        help=f"warm-up runs (default: 0; 1 from {defaults.MANY_REPEATS} repeats on)",
     )
     how.add_argument(
         "--pinned",
@@ -99,14 +89,18 @@ def _how(how: argparse._ArgumentGroup) -> None:
         help="with the matrix's recipe against known sources of difference",
     )
     how.add_argument(
-        "--timeout", type=_seconds, default=3600.0, metavar="S", help="limit a run (default: 3600)"
+        "--timeout",
+        type=_seconds,
+        default=defaults.RUN_S,
+        metavar="S",
+        help=f"limit a run (default: {defaults.RUN_S:g})",
     )
     how.add_argument(
         "--idle-timeout",
         type=_seconds,
-        default=900.0,
+        default=defaults.IDLE_S,
         metavar="S",
-        help="limit without any output (default: 900)",
+        help=f"limit without any output (default: {defaults.IDLE_S:g})",
     )
     how.add_argument(
         "--total-timeout", type=_seconds, metavar="S", help="limit of the whole matrix"
@@ -115,8 +109,8 @@ def _how(how: argparse._ArgumentGroup) -> None:
 
 def _prompt(probe: argparse._ArgumentGroup) -> None:
     for name, default, text in (
-        ("tokens", DEFAULT_TOKENS, "number of token ids"),
-        ("seed", DEFAULT_SEED, "seed of the generator"),
+        ("tokens", defaults.TOKENS, "number of token ids"),
+        ("seed", defaults.SEED, "seed of the generator"),
     ):
         probe.add_argument(
             f"--{name}",
@@ -168,8 +162,17 @@ def _outcome(out: argparse._ArgumentGroup) -> None:
     out.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
-def default_out() -> Path:
-    """A folder named after the moment, with a number behind it where that is taken."""
+def out_dir(args: argparse.Namespace) -> Path:
+    """The run directory: as given, else one named after the moment, numbered if that is taken.
+
+    Raises:
+        UsageError: none is given to be gone on with, or the current folder is gone.
+    """
+    if args.out is not None:
+        given: Path = args.out
+        return given
+    if args.resume:
+        raise UsageError("--resume: say which run directory is to be gone on with: --out DIR")
     stem = time.strftime("hetero-test-%Y%m%d-%H%M%S")
     numbered = (path(stem if n == 1 else f"{stem}-{n}") for n in range(1, 1000))
     try:
@@ -201,14 +204,9 @@ def _count(text: str) -> int:
 
 
 def _whole(text: str) -> int:
-    if not is_whole(text):
+    if not defaults.is_whole(text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
     return int(text)
-
-
-def is_whole(text: str) -> bool:
-    """Whether a text is a number from 0 on, of a size that anything is counted in."""
-    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def _at_most(most: int, least: int = 1) -> Callable[[str], int]:

@@ -8,52 +8,92 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hetero_test.cli.options import DEMO_FOLDER, add_arguments, default_out
+from hetero_test.cli.options import add_arguments, out_dir
 from hetero_test.errors import ExitCode, UsageError
+from hetero_test.plan.options import RunOptions
 from hetero_test.publish.printable import visible
 from hetero_test.session.schedule import launches, planned_cells
+from hetero_test.values.record import Limits
 from hetero_test.values.run import NO_TRACE, Purpose
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
+    from collections.abc import Sequence
 
     from hetero_test.plan.prepare import Ready
-    from hetero_test.values.record import Manifest, Record
+    from hetero_test.values.record import Record
     from hetero_test.values.run import PlannedVariant
     from hetero_test.values.verdict import Judgment
 
-__all__ = ["add_arguments", "carry_out", "run", "tell"]
+__all__ = ["add_arguments", "execute", "run"]
 
 
-def run(args: argparse.Namespace) -> int:
-    """Run, or list, a matrix."""
-    from hetero_test.plan.prepare import prepare
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunCommand:
+    """A matrix run as it was asked for on the command line.
 
-    if args.engine_flags is None:
-        raise UsageError(
-            "no model flags: write -- and then the engine's own flags",
-            hint="hetero-test --build-dir build -- --pack /models/pack …",
-        )
-    if args.resume and args.out is None:
-        raise UsageError("--resume: say which run directory is to be gone on with: --out DIR")
+    Attributes:
+        options: of the run itself.
+        listed: print the plan, run nothing.
+        junit: a JUnit file that is written as well.
+        quiet: no progress on stderr.
+    """
+
+    options: RunOptions
+    listed: bool
+    junit: Path | None
+    quiet: bool
+
+
+def run_command(
+    args: argparse.Namespace, *, out: Path, build_dir: Path, model_flags: Sequence[str]
+) -> RunCommand:
+    """Parsed words of ``run`` and ``demo`` as one value.
+
+    Args:
+        args: as parsed by a parser with :func:`add_arguments`.
+        out: the run directory, see :func:`out_dir`.
+        build_dir: folder that holds the engine's binaries.
+        model_flags: the engine's own command line.
+
+    Raises:
+        UsageError: a file that is to be written cannot be.
+    """
     if args.junit is not None:
-        refuse_no_file(args.junit)
-    args.out = args.out or default_out()
-    ready = prepare(args)
-    if args.list:
-        from hetero_test.cli.run import listing
+        _refuse_no_file(args.junit)
+    options = RunOptions(
+        build_dir=build_dir,
+        out=out,
+        model_flags=tuple(model_flags),
+        matrix=args.matrix,
+        only=args.only,
+        skip=args.skip,
+        devices=args.devices,
+        kinds=tuple(args.device_kind),
+        fast_device=args.fast_device,
+        max_new=args.max_new,
+        repeats=args.repeats,
+        warmup=args.warmup,
+        pinned=args.pinned,
+        limits=Limits(run_s=args.timeout, idle_s=args.idle_timeout, total_s=args.total_timeout),
+        tokens=args.tokens,
+        seed=args.seed,
+        vocab=args.vocab,
+        tokens_files=tuple(args.tokens_file),
+        resume=args.resume,
+        strict=args.strict,
+        predict=args.predict,
+        redact=not args.no_redact,
+        argv=tuple(args.own_argv),
+    )
+    return RunCommand(options=options, listed=args.list, junit=args.junit, quiet=args.quiet)
 
-        sys.stdout.write(listing(ready))
-        return ExitCode.PASS
-    return tell(args, *carry_out(args, ready))
 
-
-def refuse_no_file(path: Path) -> None:
+def _refuse_no_file(path: Path) -> None:
     """Refuse what no file can be written to while nothing is lost by it.
 
     Raises:
@@ -65,64 +105,50 @@ def refuse_no_file(path: Path) -> None:
         raise UsageError(f"--junit {path}: {what}", hint="name a file")
 
 
-def carry_out(args: argparse.Namespace, ready: Ready) -> tuple[Record, Judgment]:
-    """Run a prepared matrix in ``args.out``."""
+def run(args: argparse.Namespace) -> int:
+    """Run, or list, a matrix."""
+    if args.engine_flags is None:
+        raise UsageError(
+            "no model flags: write -- and then the engine's own flags",
+            hint="hetero-test --build-dir build -- --pack /models/pack …",
+        )
+    return execute(
+        run_command(
+            args, out=out_dir(args), build_dir=args.build_dir, model_flags=args.engine_flags
+        )
+    )
+
+
+def execute(command: RunCommand) -> int:
+    """Carry a command out; the exit code."""
+    from hetero_test.plan.prepare import prepare
+
+    ready = prepare(command.options)
+    if command.listed:
+        sys.stdout.write(listing(ready))
+        return ExitCode.PASS
+    return _tell(command, *_carry_out(command, ready))
+
+
+def _carry_out(command: RunCommand, ready: Ready) -> tuple[Record, Judgment]:
     from hetero_test.cli.progress import Console
     from hetero_test.launch.interrupt import interrupt_on_signals
-    from hetero_test.launch.leftovers import sweep
-    from hetero_test.rig.contention import Bystanders, looks
-    from hetero_test.session.loop import Session
-    from hetero_test.session.resume import begin_or_resume
-    from hetero_test.session.schedule import launches
-    from hetero_test.store.run_dir import Store
+    from hetero_test.report.formats import report_renderer
+    from hetero_test.session.matrix import run_matrix
 
-    out = args.out
-    store = Store(out)
-    if not args.resume:
-        store.refuse_used(besides=(DEMO_FOLDER,))
-    deadline = time.monotonic() + args.total_timeout if args.total_timeout else None
-    with (
-        interrupt_on_signals() as interrupt,
-        store.owned(),
-        Console(quiet=args.quiet) as console,
-    ):
-        record = begin_or_resume(store, ready.manifest, resume=args.resume)
-        if args.resume and record.manifest is ready.manifest:
-            console.say(f"nothing to go on with in {out}: starting anew")
-        manifest = record.manifest
-        if args.resume:
-            for left in sweep(manifest.mark, recorded=store.last_started()):
-                console.say(f"ended what an interrupted run had left: {left}")
-        console.say(
-            f"{launches(manifest)} launches in {out}, and extra ones where the logs ask for them"
-        )
-        session = Session(
-            engine=ready.engine,
-            binaries=ready.binaries,
-            survey=ready.survey,
-            store=store,
+    out = command.options.out
+    with interrupt_on_signals() as interrupt, Console(quiet=command.quiet) as console:
+        return run_matrix(
+            ready,
+            out,
+            resume=command.options.resume,
             watcher=console,
             interrupt=interrupt,
-            render=report_renderer(manifest, out),
-            deadline=deadline,
-            mark=manifest.mark,
-            bystanders=Bystanders(looks()),
+            render=report_renderer(ready.manifest, out),
         )
-        return session.run(record)
 
 
-def report_renderer(manifest: Manifest, out: Path) -> Callable[[Record, Judgment], str]:
-    """The function that renders ``report.md``; loads its libraries at the first call."""
-
-    def render(record: Record, judgment: Judgment) -> str:
-        from hetero_test.report.formats import build
-
-        return build("markdown", record, judgment, out=out, redact=manifest.redact)
-
-    return render
-
-
-def tell(args: argparse.Namespace, record: Record, judgment: Judgment) -> int:
+def _tell(command: RunCommand, record: Record, judgment: Judgment) -> int:
     """Verdict lines and the report's path on stdout; returns the exit code.
 
     Raises:
@@ -133,19 +159,19 @@ def tell(args: argparse.Namespace, record: Record, judgment: Judgment) -> int:
     from hetero_test.judge.wording import verdict_lines
     from hetero_test.report.formats import build
 
-    out = args.out
+    out = command.options.out
     for line in verdict_lines(record, judgment):
         print(line)
-    if (command := annotation(judgment, os.environ)) is not None:
-        print(command)
+    if (mark := annotation(judgment, os.environ)) is not None:
+        print(mark)
     redact = record.manifest.redact
     if os.environ.get("GITHUB_STEP_SUMMARY"):
         report = build("markdown", record, judgment, out=out, redact=redact)
         if (why := write_summary(report, os.environ)) is not None:
             print(f"hetero-test: warning: {why}", file=sys.stderr)
     print(f"report: {out / 'report.md'}", flush=True)
-    if args.junit is not None:
-        _write_junit(args.junit, build("junit", record, judgment, out=out, redact=redact))
+    if command.junit is not None:
+        _write_junit(command.junit, build("junit", record, judgment, out=out, redact=redact))
     return exit_code(record, judgment)
 
 

@@ -8,55 +8,64 @@ broken on purpose, in ways that are known, and what is concluded is held against
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from hetero_test.bundled.build import write_build
-from hetero_test.bundled.faults import fault_env
-from hetero_test.cli import run as run_command
+from hetero_test.bundled.faults import VARIABLE
+from hetero_test.cli.progress import Console
+from hetero_test.errors import ExitCode, UsageError
+from hetero_test.launch.interrupt import interrupt_on_signals
+from hetero_test.plan.options import RunOptions
 from hetero_test.plan.prepare import prepare
+from hetero_test.publish.printable import printable
+from hetero_test.report.formats import report_renderer
+from hetero_test.session.matrix import run_matrix
+from hetero_test.values.record import Limits
 from hetero_test.values.run import RunState
 from hetero_test.values.verdict import Conclusion, Result
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Iterator
 
     from hetero_test.values.record import Record
     from hetero_test.values.verdict import Judgment
 
-CHAINED = "has:--draft-chain-batch"
-QUICK = ("--max-new", "40", "--only", "1,4", "--idle-timeout", "8", "--quiet")
-"""Two placements of 40 tokens: the one that needs the anchor, and one that is broken."""
+PASS, FAIL, OPEN = Conclusion.PASS, Conclusion.FAIL, Conclusion.INCONCLUSIVE
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Case:
     """A fault, and what must be concluded of it.
 
     Attributes:
         name: for people.
-        fault: (name, argument, condition) of :func:`hetero_test.bundled.faults.fault_env`;
-            an empty name for an engine without a fault.
+        fault: as the engine's variable takes it, see :mod:`hetero_test.bundled.faults`; empty for
+            an engine without a fault.
         expected: the conclusion.
         state: a state that some run must have.
         failed: (kind, variant) of a verdict that must be FAIL.
         said: a text that headline, reason, verdicts or warnings must hold.
+        only: the variants: by default the one that needs the anchor, and one with chained drafts.
+        idle_s: limit without any output.
+        pack: what the engine reads its model from.
     """
 
     name: str
-    fault: tuple[str, str, str] = ("", "", "")
-    args: tuple[str, ...] = ()
-    pack: str = "canonical"
+    fault: str
     expected: Conclusion
     state: RunState | None = None
     failed: tuple[str, str] | None = None
     said: str = ""
+    only: tuple[str, ...] = ("1", "4")
+    idle_s: float = 8.0
+    pack: Literal["canonical", "native"] = "canonical"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,169 +82,65 @@ class Finding:
     text: str
 
 
-PASS, FAIL, OPEN = Conclusion.PASS, Conclusion.FAIL, Conclusion.INCONCLUSIVE
-
-
-def _flip(where: str, fault: str) -> Case:
-    return Case(
-        name=f"a token flipped {where}",
-        fault=(fault, "", CHAINED),
-        expected=FAIL,
-        failed=("exact", "4"),
-    )
-
-
+_ON_4 = "@has:--draft-chain-batch"
+"""Only variant 4 of the two has this flag."""
+LONGEST_S = 600.0
+"""No run of the bundled engine takes this long, on however busy a machine."""
 CASES = (
-    Case(name="no fault", expected=PASS),
-    _flip("early", "flip-early"),
-    _flip("late", "flip-late"),
-    _flip("at the last place", "flip-last"),
+    Case("no fault", "", PASS),
+    Case("a token flipped early", f"flip-early{_ON_4}", FAIL, failed=("exact", "4")),
+    Case("a token flipped late", f"flip-late{_ON_4}", FAIL, failed=("exact", "4")),
+    Case("a token flipped at the last place", f"flip-last{_ON_4}", FAIL, failed=("exact", "4")),
+    Case("one placement is not deterministic", f"random-flip{_ON_4}", FAIL, failed=("repeat", "4")),
+    Case("a crash before the dump", f"crash-before{_ON_4}", OPEN, RunState.CRASHED, said="SIGSEGV"),
+    Case("a crash after the dump", f"crash-after{_ON_4}", OPEN, RunState.CRASHED, said="SIGSEGV"),
     Case(
-        name="one placement is not deterministic",
-        fault=("random-flip", "", CHAINED),
-        expected=FAIL,
-        failed=("repeat", "4"),
+        "a hang that is deaf to INT and TERM",
+        f"hang:deaf{_ON_4}",
+        OPEN,
+        RunState.TIMED_OUT,
+        idle_s=3.0,
     ),
+    Case("a dump that ends early", f"truncate{_ON_4}", FAIL, RunState.TRUNCATED),
+    Case("garbage from one placement", f"garbage{_ON_4}", FAIL, RunState.DEGENERATE),
+    Case("equal garbage from everyone", "garbage:3", OPEN, RunState.DEGENERATE),
+    Case("logits that are not finite", "nan-line", OPEN, RunState.DEGENERATE),
+    Case("another prompt was read", f"wrong-prompt{_ON_4}", OPEN, RunState.WRONG_PROMPT),
+    Case("sampling left on", "sampling-on", OPEN, RunState.NOT_GREEDY),
+    Case("two dumps in one run", f"two-dumps{_ON_4}", OPEN, RunState.NO_STREAM),
+    Case("a dump cut by foreign text, alike everywhere", "foreign-text", OPEN, RunState.NO_STREAM),
+    Case("an error line with exit code 0", f"error-line{_ON_4}", OPEN, RunState.CRASHED),
+    Case("flags refused after the loading", f"late-refusal{_ON_4}", PASS, RunState.REFUSED),
+    Case("a placement that does not fit", f"out-of-memory{_ON_4}", PASS, RunState.NO_MEMORY),
     Case(
-        name="a crash before the dump",
-        fault=("crash-before", "", CHAINED),
-        expected=OPEN,
-        state=RunState.CRASHED,
-        said="SIGSEGV",
-    ),
-    Case(
-        name="a crash after the dump",
-        fault=("crash-after", "", CHAINED),
-        expected=OPEN,
-        state=RunState.CRASHED,
-        said="SIGSEGV",
-    ),
-    Case(
-        name="a hang that is deaf to INT and TERM",
-        fault=("hang", "deaf", CHAINED),
-        args=("--idle-timeout", "3"),
-        expected=OPEN,
-        state=RunState.TIMED_OUT,
-    ),
-    Case(
-        name="a dump that ends early",
-        fault=("truncate", "", CHAINED),
-        expected=FAIL,
-        state=RunState.TRUNCATED,
-    ),
-    Case(
-        name="garbage from one placement",
-        fault=("garbage", "", CHAINED),
-        expected=FAIL,
-        state=RunState.DEGENERATE,
-    ),
-    Case(
-        name="equal garbage from everyone",
-        fault=("garbage", "3", ""),
-        expected=OPEN,
-        state=RunState.DEGENERATE,
-    ),
-    Case(
-        name="logits that are not finite",
-        fault=("nan-line", "", ""),
-        expected=OPEN,
-        state=RunState.DEGENERATE,
-    ),
-    Case(
-        name="another prompt was read",
-        fault=("wrong-prompt", "", CHAINED),
-        expected=OPEN,
-        state=RunState.WRONG_PROMPT,
-    ),
-    Case(
-        name="sampling left on",
-        fault=("sampling-on", "", ""),
-        expected=OPEN,
-        state=RunState.NOT_GREEDY,
-    ),
-    Case(
-        name="two dumps in one run",
-        fault=("two-dumps", "", CHAINED),
-        expected=OPEN,
-        state=RunState.NO_STREAM,
-    ),
-    Case(
-        name="a dump cut by foreign text, alike everywhere",
-        fault=("foreign-text", "", ""),
-        expected=OPEN,
-        state=RunState.NO_STREAM,
-    ),
-    Case(
-        name="an error line with exit code 0",
-        fault=("error-line", "", CHAINED),
-        expected=OPEN,
-        state=RunState.CRASHED,
-    ),
-    Case(
-        name="flags refused after the loading",
-        fault=("late-refusal", "", CHAINED),
-        expected=PASS,
-        state=RunState.REFUSED,
-    ),
-    Case(
-        name="a placement that does not fit",
-        fault=("out-of-memory", "", CHAINED),
-        expected=PASS,
-        state=RunState.NO_MEMORY,
-    ),
-    Case(
-        name="placement flags without effect",
-        fault=("ignore-roles", "", ""),
-        args=("--only", "2"),
-        expected=OPEN,
+        "placement flags without effect",
+        "ignore-roles",
+        OPEN,
         said="nothing was seen to move",
+        only=("2",),
     ),
     Case(
-        name="a drafter that silently stays where it was",
-        fault=("draft-fallback", "", ""),
-        args=("--only", "1"),
-        expected=OPEN,
+        "a drafter that silently stays where it was",
+        "draft-fallback",
+        OPEN,
         said="nothing was seen to move",
+        only=("1",),
     ),
+    Case("a native pack, whose estimate is not its final size", "", PASS, pack="native"),
+    Case("a forced cache that is clipped", "clip-cache:40@forced", PASS, said="1s"),
     Case(
-        name="a native pack, whose estimate is not its final size",
-        pack="native",
-        expected=PASS,
-    ),
-    Case(
-        name="a forced cache that is clipped",
-        fault=("clip-cache", "40", "forced"),
-        expected=PASS,
-        said="1s",
-    ),
-    Case(
-        name="an automatic size that moves between repeats",
-        fault=("drifting-auto", "", "auto,every:2,has:--draft-chain-batch"),
-        expected=OPEN,
+        "an automatic size that moves between repeats",
+        "drifting-auto@auto,every:2,has:--draft-chain-batch",
+        OPEN,
         said="different residencies",
     ),
+    Case("a dead baseline", "dead-baseline", OPEN, RunState.CRASHED),
+    Case("a noisy baseline", "noisy-baseline", OPEN, said="the baseline does not repeat itself"),
+    Case("all placements wrong alike", "all-placed-wrong", FAIL, failed=("anchor", "1f")),
     Case(
-        name="a dead baseline",
-        fault=("dead-baseline", "", ""),
-        expected=OPEN,
-        state=RunState.CRASHED,
-    ),
-    Case(
-        name="a noisy baseline",
-        fault=("noisy-baseline", "", ""),
-        expected=OPEN,
-        said="the baseline does not repeat itself",
-    ),
-    Case(
-        name="all placements wrong alike",
-        fault=("all-placed-wrong", "", ""),
-        expected=FAIL,
-        failed=("anchor", "1f"),
-    ),
-    Case(
-        name="a weak drafter under equal streams",
-        fault=("weak-drafter", "", CHAINED),
-        expected=PASS,
+        "a weak drafter under equal streams",
+        f"weak-drafter{_ON_4}",
+        PASS,
         said="draft statistics differ",
     ),
 )
@@ -250,22 +155,35 @@ def check(case: Case, folder: Path) -> Finding:
 
 
 def _run(case: Case, folder: Path) -> tuple[Record, Judgment]:
-    made = write_build(folder / "engine", pack="native" if case.pack == "native" else "canonical")
-    own = ["--build-dir", str(made.build_dir), "--vocab", str(made.vocab), *QUICK, *case.args]
-    parser = argparse.ArgumentParser()
-    run_command.add_arguments(parser)
-    args = parser.parse_args([*own, "--out", str(folder / "out")])
-    args.engine_flags, args.own_argv = made.model_flags, ["selftest"]
-    name, argument, condition = case.fault
-    when = tuple(filter(None, condition.split(",")))
-    env = fault_env(name, argument=argument or None, when=when) if name else {}
-    with _environment(env):
-        return run_command.carry_out(args, prepare(args))
+    made = write_build(folder / "engine", pack=case.pack)
+    out = folder / "out"
+    options = RunOptions(
+        build_dir=made.build_dir,
+        out=out,
+        model_flags=made.model_flags,
+        vocab=made.vocab,
+        max_new=40,
+        only=case.only,
+        limits=Limits(run_s=LONGEST_S, idle_s=case.idle_s),
+        argv=("selftest",),
+    )
+    # The engine gets the fault the way it gets everything else.
+    fault = {VARIABLE: case.fault} if case.fault else {}
+    with interrupt_on_signals() as interrupt, _environment(fault):
+        ready = prepare(options)
+        return run_matrix(
+            ready,
+            out,
+            resume=False,
+            watcher=Console(quiet=True),
+            interrupt=interrupt,
+            render=report_renderer(ready.manifest, out),
+        )
 
 
 @contextmanager
 def _environment(env: dict[str, str]) -> Iterator[None]:
-    """The engine gets the fault the way it gets everything else."""
+    """These variables are set while the block runs."""
     before = dict(os.environ)
     os.environ.update(env)
     try:
@@ -301,10 +219,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """0 only if every fault is concluded as it should be."""
-    from hetero_test.cli.selftest import CASES, check
-    from hetero_test.errors import ExitCode, UsageError
-    from hetero_test.publish.printable import printable
-
     cases = [case for case in CASES if args.only in case.name]
     if not cases:
         raise UsageError(f"--only {args.only}: no fault of that name", hint="selftest --list")

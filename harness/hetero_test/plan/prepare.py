@@ -9,22 +9,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hetero_test.cli.options import DEFAULT_SEED, DEFAULT_TOKENS, MANY_REPEATS, is_whole
 from hetero_test.engines import ENGINES, engine
 from hetero_test.engines.base import Binaries, Engine, Survey
 from hetero_test.errors import EngineNotFoundError, UsageError
 from hetero_test.formats.json import JsonError
-from hetero_test.plan import plan, prompts, visible_devices
+from hetero_test.plan import defaults, plan, prompts, visible_devices
 from hetero_test.plan.matrix import Matrix, find
 from hetero_test.rig import host
-from hetero_test.values.record import EngineFacts, Limits, Manifest, Pinned
+from hetero_test.values.record import EngineFacts, Manifest, Pinned
 from hetero_test.values.verdict import LEAST_TOKENS
 from hetero_test.version import version
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Mapping, Sequence
 
+    from hetero_test.plan.options import RunOptions
     from hetero_test.values.run import PlannedVariant, Probe, Variant
 
 FEW_TOKENS = 16
@@ -43,24 +42,24 @@ class Ready:
     matrix: Matrix
 
 
-def prepare(args: argparse.Namespace) -> Ready:
-    """Turn parsed options into a plan; nothing is launched but the engine's own questions.
+def prepare(options: RunOptions) -> Ready:
+    """Turn options into a plan; nothing is launched but the engine's own questions.
 
     Raises:
         UsageError: an option, flag or file is wrong.
         NothingToCompareError: something is missing; see the message.
     """
-    matrix = find(args.matrix)
-    flags: tuple[str, ...] = args.engine_flags
+    matrix = find(options.matrix)
+    flags = options.model_flags
     plan.refuse_owned(flags, matrix)
     family = engine(matrix.engine)
-    binaries = _find(family, args.build_dir)
+    binaries = _find(family, options.build_dir)
     survey = family.survey(
         binaries,
         flags,
-        devices=args.devices,
-        kinds=dict(args.device_kind),
-        fast=args.fast_device,
+        devices=options.devices,
+        kinds=dict(options.kinds),
+        fast=options.fast_device,
     )
     variants = plan.plan_variants(
         matrix,
@@ -69,16 +68,16 @@ def prepare(args: argparse.Namespace) -> Ready:
         drafter=family.has_drafter(flags),
         experts=family.has_experts(flags),
         cannot_fit=lambda v: family.cannot_fit(survey, family.combine(flags, v.flags)),
-        only=args.only,
-        skip=args.skip,
+        only=options.only,
+        skip=options.skip,
     )
     variants = without_copies(variants, flags, os.environ)
     plan.require_something(variants, family)
-    made = probes(args, family, flags)
+    made = probes(options, family, flags)
     refuse_overridden(variants, family.command(binaries, (), made[0], probe_file=Path("probe")))
     manifest = Manifest(
         harness=version(),
-        argv=("hetero-test", *args.own_argv),
+        argv=("hetero-test", *options.argv),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         engine=_engine_facts(family, binaries, survey),
         matrix=matrix.facts,
@@ -88,20 +87,20 @@ def prepare(args: argparse.Namespace) -> Ready:
         rig=host.rig(survey),
         probes=made,
         variants=variants,
-        repeats=args.repeats,
-        warmup=_warmup(args),
-        limits=Limits(run_s=args.timeout, idle_s=args.idle_timeout, total_s=args.total_timeout),
-        pinned=pinned(matrix, survey, asked=args.pinned),
+        repeats=options.repeats,
+        warmup=_warmup(options),
+        limits=options.limits,
+        pinned=pinned(matrix, survey, asked=options.pinned),
         on_device=matrix.on_device,
         owns=matrix.owns,
-        strict=args.strict,
-        prediction=prediction(args.predict),
-        redact=not args.no_redact,
+        strict=options.strict,
+        prediction=prediction(options.predict),
+        redact=options.redact,
         mark=f"hetero-test-{uuid.uuid4().hex}",
     )
     warnings = _warnings(manifest, matrix)
     return Ready(
-        manifest=replace(manifest, warnings=warnings, secrets=_secrets(args, manifest)),
+        manifest=replace(manifest, warnings=warnings, secrets=_secrets(options, manifest)),
         engine=family,
         binaries=binaries,
         survey=survey,
@@ -206,15 +205,15 @@ def _engine_facts(family: Engine, binaries: Binaries, survey: Survey) -> EngineF
     )
 
 
-def probes(args: argparse.Namespace, family: Engine, flags: Sequence[str]) -> tuple[Probe, ...]:
+def probes(options: RunOptions, family: Engine, flags: Sequence[str]) -> tuple[Probe, ...]:
     """The prompts: files of the user's, or one from the generator.
 
     Raises:
         UsageError: a file is wrong, or an id lies outside the model's vocabulary.
     """
     vocabulary = family.vocabulary(flags)
-    if args.tokens_file:
-        made = [_from_file(path, args) for path in args.tokens_file]
+    if options.tokens_files:
+        made = [_from_file(path, options) for path in options.tokens_files]
         if len({p.name for p in made}) < len(made):
             raise UsageError("--tokens-file: two of the files have the same name")
         if len({p.ids for p in made}) < len(made):
@@ -222,10 +221,10 @@ def probes(args: argparse.Namespace, family: Engine, flags: Sequence[str]) -> tu
     else:
         made = [
             prompts.generated(
-                count=_setting(args.tokens, "TOKENS", DEFAULT_TOKENS),
-                seed=_setting(args.seed, "SEED", DEFAULT_SEED),
-                vocab=_setting(args.vocab, "VOCAB", vocabulary or family.probe_vocabulary),
-                max_new=args.max_new,
+                count=_setting(options.tokens, "TOKENS", defaults.TOKENS),
+                seed=_setting(options.seed, "SEED", defaults.SEED),
+                vocab=_setting(options.vocab, "VOCAB", vocabulary or family.probe_vocabulary),
+                max_new=options.max_new,
             )
         ]
     for each in made:
@@ -238,11 +237,11 @@ def probes(args: argparse.Namespace, family: Engine, flags: Sequence[str]) -> tu
     return tuple(made)
 
 
-def _from_file(path: Path, args: argparse.Namespace) -> Probe:
+def _from_file(path: Path, options: RunOptions) -> Probe:
     name = "default"
-    if len(args.tokens_file) > 1:
+    if len(options.tokens_files) > 1:
         name = "".join(c if c.isalnum() or c in "._-" else "-" for c in path.stem) or "file"
-    return prompts.from_file(path, max_new=args.max_new, name=name)
+    return prompts.from_file(path, max_new=options.max_new, name=name)
 
 
 def _setting(given: int | None, name: str, default: int) -> int:
@@ -252,7 +251,7 @@ def _setting(given: int | None, name: str, default: int) -> int:
     text = os.environ.get(PROBE_ENV + name)
     if text is None or not text.strip():
         return default
-    if not is_whole(text):
+    if not defaults.is_whole(text):
         raise UsageError(f"${PROBE_ENV}{name}: {text[:40]!r} is not a whole number from 0 on")
     return int(text)
 
@@ -279,10 +278,10 @@ def prediction(path: Path | None) -> str | None:
     return text
 
 
-def _warmup(args: argparse.Namespace) -> int:
-    if args.warmup is not None:
-        return int(args.warmup)
-    return 1 if args.repeats >= MANY_REPEATS else 0
+def _warmup(options: RunOptions) -> int:
+    if options.warmup is not None:
+        return options.warmup
+    return 1 if options.repeats >= defaults.MANY_REPEATS else 0
 
 
 def pinned(matrix: Matrix, survey: Survey, *, asked: bool) -> Pinned:
@@ -331,13 +330,13 @@ def _warnings(manifest: Manifest, matrix: Matrix) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _secrets(args: argparse.Namespace, manifest: Manifest) -> tuple[tuple[str, str], ...]:
+def _secrets(options: RunOptions, manifest: Manifest) -> tuple[tuple[str, str], ...]:
     from hetero_test.publish.host import host_secrets
 
     return host_secrets(
         argv=manifest.argv,
         model_flags=manifest.model_flags,
         env=manifest.env,
-        build_dir=args.build_dir,
-        out=args.out,
+        build_dir=options.build_dir,
+        out=options.out,
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from hetero_test.cli.options import MOST_TOKENS
 from hetero_test.errors import UsageError
+from hetero_test.plan.defaults import MOST_TOKENS
 from hetero_test.values.run import Probe
 
 if TYPE_CHECKING:

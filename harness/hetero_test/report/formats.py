@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Protocol, cast
 from hetero_test.publish.redact import Redactor
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
-    from hetero_test.values.record import Record
+    from hetero_test.values.record import Manifest, Record
     from hetero_test.values.verdict import Judgment
 
 FORMATS = {
@@ -51,6 +52,15 @@ def build_bytes(name: str, record: Record, judgment: Judgment, *, out: Path, red
 def _built(name: str, record: Record, judgment: Judgment, redactor: Redactor) -> str | bytes:
     builder = cast("Builder", import_module(f"hetero_test.report.{name}"))
     return builder.build(record, judgment, redactor=redactor)
+
+
+def report_renderer(manifest: Manifest, out: Path) -> Callable[[Record, Judgment], str]:
+    """The function that renders ``report.md``; loads its libraries at the first call."""
+
+    def render(record: Record, judgment: Judgment) -> str:
+        return build("markdown", record, judgment, out=out, redact=manifest.redact)
+
+    return render
 
 
 def redactor_for(record: Record, out: Path, *, redact: bool) -> Redactor:

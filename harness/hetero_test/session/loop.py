@@ -39,6 +39,9 @@ COSTS_BETWEEN_RENDERINGS = 5
 class Watcher(Protocol):
     """Who is told how the matrix gets on."""
 
+    def say(self, text: str) -> None:
+        """One line of talk beside the runs."""
+
     def begins(self, record: Record, cell: Cell) -> None:
         """A cell is about to be launched."""
 

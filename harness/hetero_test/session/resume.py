@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hetero_test.cli.options import DEMO_FOLDER
 from hetero_test.errors import UsageError
+from hetero_test.plan.defaults import DEMO_FOLDER
 
 if TYPE_CHECKING:
     from hetero_test.store.run_dir import Store

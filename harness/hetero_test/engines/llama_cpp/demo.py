@@ -1,6 +1,6 @@
 """``hetero-test demo --engine llama_cpp``: a build of the user's own with tiny models.
 
-RPC servers of llama.cpp on this machine: devices for who has no accelerator.
+RPC servers of llama.cpp on this machine: devices for a machine without an accelerator.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import socket
 import subprocess
 import time
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from hetero_test.engines.llama_cpp.adapter import LlamaCpp
@@ -18,8 +19,7 @@ from hetero_test.errors import EngineNotFoundError, NothingToCompareError, Usage
 from hetero_test.launch.leftovers import dying_with_parent
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 
@@ -32,16 +32,30 @@ _FIRST_WORD: Final = 405
 _SERVERS: Final = 2
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoParts:
+    """What the demo runs.
+
+    Attributes:
+        model_flags: of the tiny models, with devices of the demo's own where it brings any.
+        kinds: (device, kind) of each device that it brings.
+    """
+
+    model_flags: tuple[str, ...]
+    kinds: tuple[tuple[str, str], ...] = ()
+
+
 @contextmanager
-def prepared(args: argparse.Namespace, place: Path) -> Iterator[None]:
-    """Fill in what the demo runs; holds the devices that it brings while the block runs.
+def prepared(build_dir: Path, more_flags: Sequence[str], place: Path) -> Iterator[DemoParts]:
+    """Write what the demo runs; holds the devices that it brings while the block runs.
 
     A build that finds no accelerator is given two RPC servers of its own on this machine: real
     devices with memory of their own, that compute as the CPU does.
 
     Args:
-        args: options of ``run``; matrix, prompt and model flags are set.
-        place: folder for models, prompt and logs.
+        build_dir: holds ``llama-server``.
+        more_flags: of the user, behind the demo's own.
+        place: folder for models and logs.
 
     Raises:
         NothingToCompareError: a package is missing, or there is no device and no RPC server.
@@ -49,25 +63,23 @@ def prepared(args: argparse.Namespace, place: Path) -> Iterator[None]:
     """
     models = _models(place)
     engine = LlamaCpp()
-    binaries = engine.find(args.build_dir)
-    args.matrix = "llama_cpp"
-    flags = ["-m", str(models[MODEL]), "-md", str(models[DRAFT]), "--spec-type", "draft-simple"]
-    flags += ["-t", "1", *(args.engine_flags or ())]
+    binaries = engine.find(build_dir)
+    own = ("-m", str(models[MODEL]), "-md", str(models[DRAFT]), "--spec-type", "draft-simple")
+    flags = (*own, "-t", "1", *more_flags)
     with ExitStack() as servers:
-        found = engine.survey(binaries, flags, devices=None, kinds={}, fast=None)
-        if not found.devices:
-            ports = [free_port() for _ in range(_SERVERS)]
-            for number, port in enumerate(ports):
-                log = place / f"rpc{number}.log"
-                servers.enter_context(serving(_server(binaries.engine), port, log=log))
-            addresses = ",".join(f"{HOST}:{port}" for port in ports)
-            flags += ["--rpc", addresses, "-dev", "none"]
+        if engine.survey(binaries, flags, devices=None, kinds={}, fast=None).devices:
+            yield DemoParts(model_flags=flags)
+            return
+        ports = [free_port() for _ in range(_SERVERS)]
+        for number, port in enumerate(ports):
+            log = place / f"rpc{number}.log"
+            servers.enter_context(serving(_server(binaries.engine), port, log=log))
+        addresses = ",".join(f"{HOST}:{port}" for port in ports)
+        yield DemoParts(
+            model_flags=(*flags, "--rpc", addresses, "-dev", "none"),
             # Both are of this very build and run on this very CPU.
-            args.device_kind = [(f"RPC{number}", "CPU") for number in range(_SERVERS)]
-        args.engine_flags = tuple(flags)
-        if not args.tokens_file:
-            args.tokens_file = [_prompt(place, args)]
-        yield
+            kinds=tuple((f"RPC{number}", "CPU") for number in range(_SERVERS)),
+        )
 
 
 def _models(place: Path) -> dict[str, Path]:
@@ -92,14 +104,14 @@ def _server(engine: Path) -> Path:
     return binary
 
 
-def _prompt(place: Path, args: argparse.Namespace) -> Path:
-    """Words of the tiny models, drawn as the options say."""
-    draw = random.Random(SEED if args.seed is None else args.seed)
+def write_prompt(place: Path, *, tokens: int | None, seed: int | None) -> Path:
+    """A file of so many ids that are words of the tiny models; None is the demo's own number."""
     from hetero_test.engines.llama_cpp.tiny_models import TINY_MODELS
 
+    draw = random.Random(SEED if seed is None else seed)
     words = range(_FIRST_WORD, TINY_MODELS[MODEL].n_vocab)
     path = place / "prompt.txt"
-    ids = (str(draw.choice(words)) for _ in range(args.tokens or TOKENS))
+    ids = (str(draw.choice(words)) for _ in range(tokens or TOKENS))
     path.write_text(" ".join(ids) + "\n", encoding="ascii")
     return path
 
