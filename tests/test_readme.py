@@ -126,7 +126,7 @@ def test_the_evaluation_in_the_readme_is_the_real_one() -> None:
 def test_the_demo_does_what_the_readme_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On two equal cards: 16 runs, 20 PASS / 0 FAIL, exit 0 (D35)."""
+    """On two equal cards: 16 runs, 20 PASS / 0 FAIL, exit 0."""
     out = tmp_path / "out"
     assert main(["demo", "--out", str(out), "--quiet"]) == ExitCode.PASS
     told = capsys.readouterr().out

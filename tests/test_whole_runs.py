@@ -1,4 +1,4 @@
-"""Ways in which a harness misleads, each made impossible; D and B numbers as in tests/README.md."""
+"""Ways in which a test harness misleads, each made impossible, from launch to exit code."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def time_row(report: str, variant: str) -> str:
 
 
 def test_the_exit_status_tells_the_verdict(tmp_path: Path, capsys: Capture) -> None:
-    """D03: a mismatch, a crash and a pass have exit codes of their own."""
+    """A mismatch, a crash and a pass have exit codes of their own."""
     codes = {
         name: play(tmp_path / name, capsys, *rules, args=("--only", "1")).code
         for name, rules in (
@@ -40,7 +40,7 @@ def test_the_exit_status_tells_the_verdict(tmp_path: Path, capsys: Capture) -> N
 def test_a_variant_that_dies_before_its_cache_line_costs_no_report(
     tmp_path: Path, capsys: Capture
 ) -> None:
-    """D04: what a log lacks is unknown; the report is there and names the crash."""
+    """What a log lacks is unknown; the report is there and names the crash."""
     told = play(tmp_path, capsys, when("--main-device", final_line=False, ends="before", exit=1))
     assert told.code == ExitCode.INCONCLUSIVE
     assert "CRASHED" in told.report
@@ -49,7 +49,7 @@ def test_a_variant_that_dies_before_its_cache_line_costs_no_report(
 
 
 def test_an_estimate_is_never_compared_with_a_final_size(tmp_path: Path, capsys: Capture) -> None:
-    """D10, D12: on a native pack the estimate differs from the final size, and only that counts."""
+    """On a native pack the estimate differs from the final size, and only that counts."""
     told = play(
         tmp_path,
         capsys,
@@ -65,7 +65,7 @@ def test_an_estimate_is_never_compared_with_a_final_size(tmp_path: Path, capsys:
 
 @pytest.mark.parametrize("line", ["output: 60", "output : 1 2 3", "outputs  : 60", " output  : 60"])
 def test_a_count_line_is_no_stream(tmp_path: Path, capsys: Capture, line: str) -> None:
-    """D19: a line that only looks like the dump is none, beside a dump and without one."""
+    """A line that only looks like the dump is none, beside a dump and without one."""
     without = play(tmp_path / "a", capsys, always(dumps=0, count_line=line), args=("--only", "1"))
     assert without.states("0") == ["NO_STREAM", "NO_STREAM"]
     beside = play(tmp_path / "b", capsys, always(count_line=line), args=("--only", "1"))
@@ -74,7 +74,7 @@ def test_a_count_line_is_no_stream(tmp_path: Path, capsys: Capture, line: str) -
 
 
 def test_every_repeat_of_an_anchor_keeps_its_own_logs(tmp_path: Path, capsys: Capture) -> None:
-    """D30: no run overwrites another's evidence, and an anchor is run as often as the rest."""
+    """No run overwrites another's evidence, and an anchor is run as often as the rest."""
     told = play(tmp_path, capsys, args=("--only", "1", "--repeats", "3"))
     folders = [run["folder"] for run in told.json["runs"] if run["variant"] == "1f"]
     assert folders == [f"runs/V1f/default-{n}" for n in (1, 2, 3)]
@@ -82,7 +82,7 @@ def test_every_repeat_of_an_anchor_keeps_its_own_logs(tmp_path: Path, capsys: Ca
 
 
 def test_the_report_names_what_was_tested(tmp_path: Path, capsys: Capture) -> None:
-    """D36, B071: engine version and hash, date, flags, devices and speeds stand in the report."""
+    """Engine version and hash, date, flags, devices and speeds stand in the report."""
     told = play(tmp_path, capsys)
     document = told.json
     for text in (
@@ -98,7 +98,7 @@ def test_the_report_names_what_was_tested(tmp_path: Path, capsys: Capture) -> No
 
 
 def test_another_rig_is_not_gone_on_with(tmp_path: Path, capsys: Capture) -> None:
-    """B009: two things that changed together cannot be told apart, so another rig is refused."""
+    """Two things that changed together cannot be told apart, so another rig is refused."""
     told = play(tmp_path, capsys, args=("--only", "1"))
     (told.build / "devices.txt").write_text("device 0: RTX 3090\ndevice 1: RTX 3060\n")
     args = ["--build-dir", str(told.build), "--out", str(told.out), "--resume", "--only", "1"]
@@ -107,7 +107,7 @@ def test_another_rig_is_not_gone_on_with(tmp_path: Path, capsys: Capture) -> Non
 
 
 def test_an_exact_split_is_said_with_its_speed(tmp_path: Path, capsys: Capture) -> None:
-    """B011: PASS an arm, and beside it what it costs against the baseline."""
+    """An exact variant is PASS, and beside it stands what it costs against the baseline."""
     told = play(
         tmp_path,
         capsys,
@@ -119,7 +119,7 @@ def test_an_exact_split_is_said_with_its_speed(tmp_path: Path, capsys: Capture) 
 
 
 def test_a_faster_stream_that_differs_is_not_ranked(tmp_path: Path, capsys: Capture) -> None:
-    """B015: a speed beside a mismatch is struck, never a gain."""
+    """A speed beside a mismatch is marked not comparable, and is never a gain."""
     told = play(
         tmp_path,
         capsys,
@@ -133,7 +133,7 @@ def test_a_faster_stream_that_differs_is_not_ranked(tmp_path: Path, capsys: Capt
 
 
 def test_the_length_that_was_tested_is_said(tmp_path: Path, capsys: Capture) -> None:
-    """B023: a pass holds for as many tokens as were compared, and says how many."""
+    """A pass holds for as many tokens as were compared, and says how many."""
     told = play(tmp_path, capsys, args=("--only", "1", "--max-new", "33"))
     assert "over 33 tokens" in told.report
     assert "33 new tokens" in told.report
@@ -152,7 +152,7 @@ def test_the_length_that_was_tested_is_said(tmp_path: Path, capsys: Capture) -> 
 def test_a_handful_of_tokens_passes_nothing(
     length: int, code: int, said: str | None, tmp_path: Path, capsys: Capture
 ) -> None:
-    """D17: one token everywhere is no evidence, though it was asked for; few bring a warning."""
+    """One token everywhere is no evidence, though it was asked for; few bring a warning."""
     told = play(tmp_path, capsys, args=("--only", "1", "--max-new", str(length)))
     assert told.code == code
     assert ("new tokens are few" in told.report) is (said is not None)
@@ -162,7 +162,7 @@ def test_a_handful_of_tokens_passes_nothing(
 def test_a_flag_that_promises_determinism_is_tested_all_the_same(
     tmp_path: Path, capsys: Capture
 ) -> None:
-    """B027: the pinned recipe is a claim; repeats are made and judged under it."""
+    """The pinned recipe is a claim; repeats are made and judged under it."""
     told = play(
         tmp_path, capsys, when("--auto-roles", noise=True), args=("--pinned", "--only", "6")
     )
@@ -171,14 +171,14 @@ def test_a_flag_that_promises_determinism_is_tested_all_the_same(
 
 
 def test_an_empty_stdout_is_no_stream(tmp_path: Path, capsys: Capture) -> None:
-    """B031, B057: exit code 0 and nothing on the data channel is not an empty agreement."""
+    """Exit code 0 and nothing on the data channel is not an empty agreement."""
     told = play(tmp_path, capsys, always(dumps=0, echo="none"), args=("--only", "1"))
     assert told.code == ExitCode.INCONCLUSIVE
     assert set(told.states("0") + told.states("1")) == {"NO_STREAM"}
 
 
 def test_a_wide_spread_declares_no_winner(tmp_path: Path, capsys: Capture) -> None:
-    """B063: median and range are shown, and ranges that touch rank nothing."""
+    """Median and range are shown, and ranges that touch rank nothing."""
     told = play(
         tmp_path,
         capsys,
@@ -192,7 +192,7 @@ def test_a_wide_spread_declares_no_winner(tmp_path: Path, capsys: Capture) -> No
 
 
 def test_a_larger_cache_is_another_residency_and_no_fault(tmp_path: Path, capsys: Capture) -> None:
-    """B069: cached against uncached experts may round differently; only an anchor tells."""
+    """Cached against uncached experts may round differently; only an anchor tells."""
     told = play(tmp_path, capsys, args=("--only", "1"))
     assert told.code == ExitCode.PASS
     assert len(told.json["clusters"]) == 2
@@ -201,7 +201,7 @@ def test_a_larger_cache_is_another_residency_and_no_fault(tmp_path: Path, capsys
 
 
 def test_no_run_of_yesterday_is_read_as_todays(tmp_path: Path, capsys: Capture) -> None:
-    """D25: logs that lie in a folder are never found by a pattern."""
+    """Logs that lie in a folder are never found by a pattern."""
     (tmp_path / "out" / "runs" / "V1" / "default-1").mkdir(parents=True)
     (tmp_path / "out" / "runs" / "V1" / "default-1" / "stdout").write_text("output  : 1 2\n")
     told = play(tmp_path, capsys, args=("--only", "1"))
@@ -210,7 +210,7 @@ def test_no_run_of_yesterday_is_read_as_todays(tmp_path: Path, capsys: Capture) 
 
 
 def test_all_of_it_wrong_in_the_same_way_is_no_agreement(tmp_path: Path, capsys: Capture) -> None:
-    """D09: placements that agree with each other but not with the baseline are wrong."""
+    """Placements that agree with each other but not with the baseline are wrong."""
     told = play(
         tmp_path,
         capsys,

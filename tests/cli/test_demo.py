@@ -51,7 +51,7 @@ def test_two_equal_cards_differ_by_the_memory_that_the_drafter_gave_back(tmp_pat
 
 
 def test_the_order_is_interleaved_and_every_second_round_reversed(tmp_path: Path) -> None:
-    """Nobody pays for the cold caches alone: 0 to 6, then 6 to 0, anchors last (D37)."""
+    """Nobody pays for the cold caches alone: 0 to 6, then 6 to 0, anchors last."""
     _, told = demo(tmp_path / "out")
     assert [run["variant"] for run in told["runs"]] == [*"0123456", *"6543210", "1f", "1f"]
     assert [run["order"] for run in told["runs"]] == list(range(16))

@@ -47,7 +47,7 @@ ODD = ("-ot", r"blk\..*=CPU", "--pack", "/p/my pack", "--", "é", "*", "$HOME", 
 def test_everything_after_the_first_dashes_arrives_unchanged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Blanks, globs, quotes, a second ``--`` and non-ASCII reach the engine as they are (D31)."""
+    """Blanks, globs, quotes, a second ``--`` and non-ASCII reach the engine as they are."""
     told = play(tmp_path, capsys, args=("--only", "1"), flags=(*MODEL_FLAGS, *ODD))
     assert told.code == ExitCode.PASS
     for argv in told.launches:
@@ -122,7 +122,7 @@ def test_run_is_the_same_with_and_without_its_name(
 def test_a_wrong_option_is_told_and_nothing_is_launched(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], args: list[str], told: str
 ) -> None:
-    """Exit 2, one message on stderr, nothing on stdout, no launch, no folder (D02)."""
+    """Exit 2, one message on stderr, nothing on stdout, no launch, no folder."""
     build = write_build(tmp_path / "build")
     out = tmp_path / "out"
     code = main(["--build-dir", str(build), "--out", str(out), *args, "--", *MODEL_FLAGS])
@@ -196,7 +196,7 @@ def test_with_nothing_to_compare_nothing_is_launched(
     flags: tuple[str, ...],
     told: str,
 ) -> None:
-    """Exit 3, naming what is missing, where the bash harness said "exact" (D33, D34)."""
+    """Nothing to compare is exit code 3 with what is missing named, never "exact"."""
     got = play(tmp_path, capsys, flags=flags, **build)
     assert got.code == ExitCode.NOTHING_TO_COMPARE, name
     assert told in got.stderr
@@ -231,7 +231,7 @@ def test_a_folder_without_an_engine_is_told(
 def test_with_one_device_the_headline_says_that_no_placement_was_tested(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Variants 0 and 7 run on one card; a pass of 7 is not sold as one of a placement (D33)."""
+    """Variants 0 and 7 run on one card; a pass of 7 is not sold as one of a placement."""
     told = play(tmp_path, capsys, devices=1)
     assert {run["variant"] for run in told.json["runs"]} == {"0", "7"}
     assert "no placement was tested (1 device)" in told.report.splitlines()[0]
@@ -302,7 +302,7 @@ def test_the_default_folder_is_named_after_the_moment(tmp_path: Path) -> None:
 def test_the_probe_comes_from_the_environment_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """HETERO_TEST_TOKENS, SEED and VOCAB stand in for the options, which rule over them (D27)."""
+    """HETERO_TEST_TOKENS, SEED and VOCAB stand in for the options, which rule over them."""
     monkeypatch.setenv("HETERO_TEST_TOKENS", "12")
     monkeypatch.setenv("HETERO_TEST_VOCAB", "4096")
     monkeypatch.setenv("HETERO_TEST_SEED", "8")
@@ -366,7 +366,7 @@ def test_on_a_terminal_a_live_line_shows_what_runs(tmp_path: Path) -> None:
 
 
 def test_one_interrupt_finishes_the_bookkeeping(tmp_path: Path) -> None:
-    """Ctrl-C once: exit 130, a valid partial report, and the cut run is not stored (D40)."""
+    """Ctrl-C once: exit 130, a valid partial report, and the cut run is not stored."""
     build = write_build(tmp_path / "build", when("--draft-chain-batch", hang=60))
     out = tmp_path / "out"
     child = spawn("--build-dir", str(build), "--out", str(out), "--", *MODEL_FLAGS, cwd=tmp_path)

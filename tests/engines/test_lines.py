@@ -201,7 +201,7 @@ def test_the_tail_of_a_large_file_is_read_from_its_end(tmp_path: Path) -> None:
     ],
 )
 def test_a_number_is_finite_and_unambiguous(text: str | None, value: float | None) -> None:
-    """B035, B055: what is no finite number, or may be another one, is unknown."""
+    """What is no finite number, or may be another one, is unknown."""
     assert number(text) == value
 
 

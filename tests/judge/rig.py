@@ -161,7 +161,7 @@ class World:
 
 
 def forced_size(cell: Cell) -> int | None:
-    """The cache size that a cell forces; it is never given twice (D32)."""
+    """The cache size that a cell forces; it is never given twice."""
     at = [n + 1 for n, flag in enumerate(cell.flags) if flag == CACHE]
     assert len(at) < 2
     return int(cell.flags[at[0]]) if at else None

@@ -25,7 +25,7 @@ def test_each_repeat_of_an_anchor_is_compared_with_the_baseline() -> None:
 
 
 def test_all_placements_wrong_alike_are_found_by_the_anchor() -> None:
-    """Equal among themselves at their own residency, they differ from the baseline (D09)."""
+    """Equal among themselves at their own residency, they differ from the baseline."""
     made = judged(*APART, "2: B@5011 B@5011", "1f: A5 A5")
 
     assert results(made, Kind.EXACT, "2") == ["PASS"] * 2
@@ -157,7 +157,7 @@ def test_an_anchor_without_a_trace_is_as_good_as_its_variant(effect: Effect) -> 
 
 
 def test_an_anchor_that_strays_is_skipped_with_the_numbers() -> None:
-    """The log shows another residency than was forced: its verdicts are SKIPPED (D10, D13)."""
+    """The log shows another residency than was forced: its verdicts are SKIPPED."""
     made = judged(*APART, "1f: A@4100 -")
 
     assert results(made, ANCHOR, "1f") == ["SKIPPED"] * 2

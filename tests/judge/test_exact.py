@@ -39,7 +39,7 @@ def test_the_baseline_has_no_exact_verdict() -> None:
 
 
 def test_each_run_is_compared_with_the_first_usable_baseline_of_its_residency() -> None:
-    """Every repeat of a variant has a verdict against the baseline's first usable run (D08)."""
+    """Every repeat of a variant has a verdict against the baseline's first usable run."""
     made = judged("0: !CRASHED A A", "1: A A A")
 
     assert [(v.repeat, v.against, v.result) for v in of(made, EXACT, "1")] == [
@@ -63,7 +63,7 @@ def test_a_difference_from_the_baseline_is_a_fail_with_its_place() -> None:
 
 
 def test_streams_of_different_residencies_are_never_compared() -> None:
-    """Another residency rounds differently: never PASS, never FAIL (D11)."""
+    """Another residency rounds differently: never PASS, never FAIL."""
     for word in ("A", "B"):
         made = judged("0: A A", f"1: {word}@5011 {word}@5011")
 
@@ -123,7 +123,7 @@ def test_prompts_are_compared_apart() -> None:
 
 
 def test_a_first_variant_that_its_anchor_covers_is_one_skipped() -> None:
-    """However many repeats: one SKIPPED, covered by its anchor (D35)."""
+    """However many repeats there are, one SKIPPED says that the anchor covers them."""
     for anchor in ("A A", "A A17", "A9 A9"):
         verdict = only(judged("0: A A", "1: B@5011 B@5011", f"1f: {anchor}"), EXACT, "1")
 
@@ -139,7 +139,7 @@ def test_a_first_variant_that_its_anchor_covers_is_one_skipped() -> None:
 def test_a_first_variant_without_an_anchor_that_tells_is_inconclusive(
     anchor: tuple[str, ...],
 ) -> None:
-    """INCONCLUSIVE for each run that no anchor covers: it was compared with nothing (D09)."""
+    """INCONCLUSIVE for each run that no anchor covers: it was compared with nothing."""
     made = judged("0: A A", "1: B@5011 B@5011", "2: B@5011 B@5011", *anchor)
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
@@ -183,7 +183,7 @@ def test_a_repeat_in_a_group_beyond_the_third_is_not_hidden_by_the_anchor() -> N
 
 
 def test_a_dead_baseline_leaves_everything_untied() -> None:
-    """Placements that agree among themselves prove nothing without a baseline (D08, D09)."""
+    """Placements that agree among themselves prove nothing without a baseline."""
     made = judged("0: !CRASHED !CRASHED", "1: A A", "2: A A")
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
@@ -192,7 +192,7 @@ def test_a_dead_baseline_leaves_everything_untied() -> None:
 
 
 def test_a_baseline_of_unknown_residency_leaves_everything_untied() -> None:
-    """All role variants wrong alike, and no cache line of the baseline: not a PASS (D09)."""
+    """All role variants may be wrong alike, so without the baseline's cache line none passes."""
     made = judged("0: A@? A@?", "1: B B", "2: B B")
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
@@ -212,7 +212,7 @@ def test_a_first_variant_that_does_not_repeat_makes_its_group_inconclusive() -> 
 
 @pytest.mark.parametrize("word", ["A", "A9", "B"])
 def test_a_noisy_baseline_makes_its_comparisons_inconclusive(word: str) -> None:
-    """Equal or not: a reference that is not identical to itself decides nothing (D24, B025)."""
+    """A reference that is not identical to itself decides nothing, equal or not."""
     made = judged("0: A A9", f"1: {word} {word}")
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
@@ -246,7 +246,7 @@ def test_a_baseline_that_moved_is_identical_to_itself_within_each_residency() ->
 
 @pytest.mark.parametrize("state", [RunState.REFUSED, RunState.NO_MEMORY])
 def test_a_placement_that_never_started_is_skipped(state: RunState) -> None:
-    """REFUSED and NO_MEMORY are SKIPPED (B037), also for the repeat that was not tried again."""
+    """REFUSED and NO_MEMORY are SKIPPED, also for the repeat that was not tried again."""
     made = judged("0: A A", f"1: !{state} -", f"2: A !{state}", f"3: !{state} !{state}")
 
     assert results(made, EXACT, "1") == ["SKIPPED"] * 2
@@ -263,7 +263,7 @@ def test_a_placement_that_never_started_is_skipped(state: RunState) -> None:
     "state", ["CRASHED", "TIMED_OUT", "NO_STREAM", "WRONG_PROMPT", "NOT_GREEDY"]
 )
 def test_any_other_unusable_run_is_inconclusive(state: str) -> None:
-    """A stream that is there does not count, equal (D06) or not (B029)."""
+    """The stream of a run that failed does not count, equal or not."""
     for word in ("A", "B"):
         made = judged("0: A A", f"1: {word}!{state} A")
 
@@ -282,7 +282,7 @@ def test_a_run_of_unknown_residency_is_inconclusive() -> None:
 
 @pytest.mark.parametrize("ids", [None, ()])
 def test_an_ok_run_without_a_token_is_inconclusive(ids: tuple[int, ...] | None) -> None:
-    """Whoever stored it: it is neither equal nor different (D17)."""
+    """An OK run without a token is neither equal nor different, whoever stored it."""
     made = judge(changed(record("0: A A", "1: A A"), "1", 1, stream=ids))
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE", "PASS"]
@@ -303,7 +303,7 @@ def test_an_ok_run_without_a_token_is_inconclusive(ids: tuple[int, ...] | None) 
 def test_a_planned_run_without_a_record_is_inconclusive(
     ending: Ending, why: str | None, told: str
 ) -> None:
-    """The judge is given the plan: what is missing is open, with the reason (D25, D40)."""
+    """The judge is given the plan: what is missing is open, with the reason."""
     made = judged("0: A A", "1: A -", ending=ending, ending_reason=why)
 
     assert results(made, EXACT, "1") == ["PASS", "INCONCLUSIVE"]
@@ -311,7 +311,7 @@ def test_a_planned_run_without_a_record_is_inconclusive(
 
 
 def test_a_variant_that_hung_is_not_missing_without_a_reason() -> None:
-    """A run that timed out is not repeated, and the missing repeat says so (D16)."""
+    """A run that timed out is not repeated, and the missing repeat says so."""
     made = judged("0: A A A", "1: A !TIMED_OUT -")
 
     assert of(made, EXACT, "1")[2].reason == "not run again after it timed out (repeat 2)"
@@ -347,7 +347,7 @@ def test_runs_of_another_purpose_are_not_a_variants() -> None:
 @pytest.mark.parametrize("state", ["TRUNCATED", "DEGENERATE"])
 @pytest.mark.parametrize("word", ["A<40", "A", "B"])
 def test_wrong_output_against_a_good_reference_is_a_fail(state: str, word: str) -> None:
-    """Usable, repeatable, of equal residency: then a broken-off or stuck stream fails (B005)."""
+    """Usable, repeatable, of equal residency: then a broken-off or stuck stream fails."""
     made = judged("0: A A", f"1: {word}!{state} {word}!{state}")
 
     assert results(made, EXACT, "1") == ["FAIL"] * 2
@@ -356,7 +356,7 @@ def test_wrong_output_against_a_good_reference_is_a_fail(state: str, word: str) 
 
 
 def test_not_a_number_without_a_stream_is_a_fail_too() -> None:
-    """NaN may leave no stream at all; the reference had one (B035)."""
+    """NaN may leave no stream at all; the reference had one."""
     made = changed(record("0: A A", "1: A!DEGENERATE A!DEGENERATE"), "1", stream=None)
 
     assert results(judge(made), EXACT, "1") == ["FAIL"] * 2
@@ -364,7 +364,7 @@ def test_not_a_number_without_a_stream_is_a_fail_too() -> None:
 
 @pytest.mark.parametrize("state", ["TRUNCATED", "DEGENERATE"])
 def test_equal_garbage_never_passes(state: str) -> None:
-    """When both sides are garbage there is no reference, and no PASS (B033)."""
+    """When both sides are garbage there is no reference, and no PASS."""
     made = judged(f"0: A!{state} A!{state}", f"1: A!{state} A!{state}")
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
@@ -389,7 +389,7 @@ def test_wrong_output_of_the_groups_first_variant_is_not_held_against_itself() -
 
 
 def test_kinds_that_differ_are_not_claimed_with_what_was_seen() -> None:
-    """What crosses kinds is compared and shown, never PASS and never FAIL (B001)."""
+    """What crosses kinds is compared and shown, never PASS and never FAIL."""
     other = judged("0: A A", "2: A9~RTX A~RTX", on_device=())
 
     assert results(other, EXACT, "2") == ["NOT_CLAIMED"] * 2

@@ -47,7 +47,7 @@ def test_runs_of_one_residency_are_a_group() -> None:
     ids=lambda facts: str(facts[-1][0]),
 )
 def test_every_fact_of_the_key_counts(facts: tuple[tuple[str, str | int], ...]) -> None:
-    """Resident pairs, layer-split stages and helper caches are part of the residency (D14)."""
+    """Resident pairs, layer-split stages and helper caches are part of the residency."""
     made = changed(record("0: A A", "1: A A"), "1", residency=replace(residency(), facts=facts))
 
     assert bonds(made) == {"0@4400": Bond.BASELINE, "1@4400": Bond.ANCHOR}
@@ -59,7 +59,7 @@ def test_every_fact_of_the_key_counts(facts: tuple[tuple[str, str | int], ...]) 
     ids=lambda beside: next(iter(beside)),
 )
 def test_what_is_recorded_beside_the_key_does_not_count(beside: dict[str, object]) -> None:
-    """Forced or auto, PCIe share, swaps and lent slots are no part of equality (D15)."""
+    """Forced or auto, PCIe share, swaps and lent slots are no part of equality."""
     made = context(record("0: A A", "1: A A"), "1", **beside)
 
     assert bonds(made) == {"0@4400": Bond.BASELINE}
@@ -90,7 +90,7 @@ def test_only_ok_runs_are_grouped(state: RunState) -> None:
 
 @pytest.mark.parametrize("ids", [None, ()])
 def test_a_run_without_a_token_is_no_evidence(ids: tuple[int, ...] | None) -> None:
-    """No stream, or an empty one, cannot be compared even if a stored state says OK (D17)."""
+    """No stream, or an empty one, cannot be compared even if a stored state says OK."""
     assert not comparable(run("1", stream=ids))
     assert comparable(run("1", stream=(7,)))
 
@@ -151,7 +151,7 @@ def test_a_group_with_the_baseline_in_it_needs_no_tie() -> None:
 
 
 def test_every_group_without_the_baseline_gets_an_anchor_of_its_first_variant() -> None:
-    """Not only variant 1's group: each one that lacks the baseline, by its first variant (D35)."""
+    """Every group that lacks the baseline, not only variant 1's, gets an anchor."""
     made = record("0: A A", "1: A A", "2: B@5011 B@5011", "3: C@4800 C@4800", "4: B@5011 B@5011")
 
     assert [(group.first, group.tie) for group in groups(made, "default")] == [
@@ -201,7 +201,7 @@ def test_a_baseline_in_several_residencies_is_tied_by_its_first_usable_run() -> 
 
 @pytest.mark.parametrize("dead", ["0: !CRASHED !CRASHED", "0: A@? A@?", "0: - -"])
 def test_without_a_baseline_nothing_is_tied(dead: str) -> None:
-    """A baseline that is dead, unknown or missing ties nothing (D08)."""
+    """A baseline that is dead, unknown or missing ties nothing."""
     made = record(dead, "1: A A", "2: B@5011 B@5011")
 
     assert set(bonds(made).values()) == {Bond.NONE}
@@ -270,7 +270,7 @@ def test_a_home_baseline_is_planned_only_when_the_log_shows_the_move(
     ],
 )
 def test_an_anchor_strays_when_its_log_shows_another_residency(word: str, *, stray: bool) -> None:
-    """Unknown is not another; and what a crashed run had opened so far is not final (D13)."""
+    """An unknown residency is not another one, and that of a crashed run is not final."""
     assert strayed(run("1f", word=word), run("0")) is stray
 
 

@@ -38,7 +38,7 @@ def why(made: Record) -> str:
 
 @pytest.mark.parametrize("second", ["baseline", "1"])
 def test_the_two_card_rig_counts_as_the_bash_harness_counted(second: str) -> None:
-    """16 runs, 20 PASS, 0 FAIL: 8 repeat, 10 exact, 2 anchor, whichever residency 2 has (D35)."""
+    """16 runs, 20 PASS, 0 FAIL: 8 repeat, 10 exact, 2 anchor, whichever residency 2 has."""
     made = two_cards(second)
     judgment = judge(made)
     passed = [v.kind for v in judgment.verdicts if v.result is Result.PASS]
@@ -64,7 +64,7 @@ def test_a_pass_needs_a_placement_that_was_compared_and_equal() -> None:
 
 
 def test_no_runs_at_all_are_no_pass() -> None:
-    """Nothing failed because nothing was tested (D01, D02)."""
+    """Nothing failed because nothing was tested."""
     assert why(record("0: - -", "1: - -")).startswith("the repeats of variant 0")
 
 
@@ -72,7 +72,7 @@ def test_no_runs_at_all_are_no_pass() -> None:
     "word", ["!CRASHED", "A!CRASHED", "!TIMED_OUT", "!NO_STREAM", "A<1!TRUNCATED"]
 )
 def test_every_run_bad_is_no_pass(word: str) -> None:
-    """All crashed, before or after the dump, hung, mute, or cut to one token (D01, D06, D17)."""
+    """Runs that all crashed, hung, stayed mute or were cut to one token make no PASS."""
     words = f"{word} {word}"
 
     assert judged(f"0: {words}", f"1: {words}", f"2: {words}").conclusion is OPEN
@@ -80,7 +80,7 @@ def test_every_run_bad_is_no_pass(word: str) -> None:
 
 @pytest.mark.parametrize("state", [RunState.REFUSED, RunState.NO_MEMORY])
 def test_every_placement_skipped_is_no_pass(state: RunState) -> None:
-    """The baseline alone repeats itself: no placement was compared (D33, D34)."""
+    """A baseline that repeats itself alone is no PASS: no placement was compared."""
     made = record("0: A A", f"1: !{state} !{state}")
 
     assert why(made).startswith("no placement was compared with anything")
@@ -102,7 +102,7 @@ def test_what_is_not_claimed_does_not_keep_the_rest_from_passing() -> None:
 
 
 def test_a_dead_baseline_is_no_pass() -> None:
-    """Roles that agree among themselves are compared with no baseline (D08)."""
+    """Placements that agree with each other prove nothing when the baseline is dead."""
     assert why(record("0: !CRASHED !CRASHED", "1: A A", "2: A A")) == (
         "the repeats of variant 0: 0 of 2 repeats are usable (CRASHED, CRASHED)"
     )
@@ -179,14 +179,14 @@ def test_a_difference_is_a_fail_also_where_nothing_was_seen_to_move(effect: Effe
 
 
 def test_a_baseline_that_alone_does_not_repeat_is_inconclusive() -> None:
-    """Placement was not tested; the placements are not to blame (D24, B025)."""
+    """Placement was not tested; the placements are not to blame."""
     assert why(record("0: A A9", "1: A A")) == (
         "the baseline does not repeat itself; placement was not tested"
     )
 
 
 def test_a_noisy_baseline_hides_no_variant_that_does_not_repeat() -> None:
-    """Only where the baseline alone fails is it excused (B019)."""
+    """A noisy baseline excuses itself only, not a variant that does not repeat itself."""
     assert judged("0: A A9", "1: A A7").conclusion is FAIL
 
 
@@ -267,7 +267,7 @@ def test_equal_streams_of_what_moved_or_leaves_no_trace_pass(effect: Effect) -> 
     ],
 )
 def test_equal_but_nothing_moved_is_inconclusive(effects: tuple[Effect | None, ...]) -> None:
-    """CONTRADICTED and NOT_SEEN never count as moved; the worst of the repeats decides (B073)."""
+    """CONTRADICTED and NOT_SEEN never count as moved; the worst of the repeats decides."""
     assert why(equal(*effects)) == "the streams are equal, but nothing was seen to move"
 
 
@@ -442,7 +442,7 @@ def test_clusters_are_of_all_runs_by_their_order() -> None:
 
 @pytest.mark.parametrize("other", ["A A", "B B"])
 def test_an_engine_that_changed_meanwhile_is_neither_pass_nor_fail(other: str) -> None:
-    """Two things that changed together cannot be told apart (B009); one version may be untold."""
+    """Two things that changed together cannot be told apart; one version may be untold."""
     made = record("0: A A", f"1: {other}")
     two = changed(changed(made, "0", version="0.1.34"), "1", version="0.1.35")
 

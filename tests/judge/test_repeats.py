@@ -60,13 +60,13 @@ def test_repeats_of_which_one_is_a_strict_prefix_are_said_so() -> None:
 
 
 def test_a_difference_counts_also_when_another_repeat_crashed() -> None:
-    """Missing streams do not hide what the others show (D22)."""
+    """A missing stream does not hide a difference between the others."""
     assert results(judged("0: A A A", "1: A !CRASHED A17"), REPEAT, "1") == ["FAIL"]
 
 
 @pytest.mark.parametrize("bad", ["!CRASHED", "!TIMED_OUT", "!NO_STREAM", "A<40!TRUNCATED", "-"])
 def test_fewer_usable_than_asked_is_inconclusive(bad: str) -> None:
-    """One good repeat is not identical to itself (D22); the states of the others are told."""
+    """One good repeat is not identical to itself; the states of the others are told."""
     verdict = only(judged("0: A A", f"1: A {bad}"), REPEAT, "1")
 
     assert verdict.result is Result.INCONCLUSIVE
@@ -109,7 +109,7 @@ def test_a_difference_within_one_residency_counts_also_when_another_moved() -> N
 
 
 def test_repeats_on_swapped_devices_are_no_repeats() -> None:
-    """Runs whose device list differs are not repeats of each other (B044)."""
+    """Runs whose device list differs are not repeats of each other."""
     for words in ("A A", "A A17"):
         made = record("0: A A", f"1: {words}")
         made = changed(made, "1", 1, devices=("0: cuda A", "1: cuda B"))
@@ -145,7 +145,7 @@ def test_a_placement_that_started_once_is_not_skipped(words: str) -> None:
 
 
 def test_no_record_at_all_is_inconclusive() -> None:
-    """A planned variant that never ran is not one whose repeats agree (D02)."""
+    """A planned variant that never ran is not one whose repeats agree."""
     verdict = only(judged("0: A A", "1: - -", ending=Ending.INTERRUPTED), REPEAT, "1")
 
     assert verdict.result is Result.INCONCLUSIVE
@@ -154,7 +154,7 @@ def test_no_record_at_all_is_inconclusive() -> None:
 
 @pytest.mark.parametrize("word", ["A", "!CRASHED", "A@?"])
 def test_one_repeat_is_skipped(word: str) -> None:
-    """With --repeats 1 nothing was repeated: never PASS (D23)."""
+    """With --repeats 1 nothing was repeated: never PASS."""
     verdict = only(judged("0: A", f"1: {word}"), REPEAT, "1")
 
     assert verdict.result is Result.SKIPPED
@@ -163,7 +163,7 @@ def test_one_repeat_is_skipped(word: str) -> None:
 
 @pytest.mark.parametrize("word", ["A", "!CRASHED", "C@5011"])
 def test_two_records_of_one_repeat_are_inconclusive(word: str) -> None:
-    """Evidence that was overwritten or mixed with older runs is none (D25, D30)."""
+    """Two records of one repeat mean overwritten or mixed evidence, which proves nothing."""
     made = record("0: A", "1: A")
     made = replace(made, runs=(*made.runs, run("1", 1, word, order=9)))
 
@@ -181,7 +181,7 @@ def test_two_records_of_one_repeat_that_differ_are_a_fail() -> None:
 
 @pytest.mark.parametrize("ids", [None, ()])
 def test_ok_runs_without_a_token_are_no_repeats(ids: tuple[int, ...] | None) -> None:
-    """Equal nothing is not identical (D17)."""
+    """Streams that are equally empty are not identical."""
     made = changed(record("0: A A", "1: A A"), "1", stream=ids)
 
     assert results(judge(made), REPEAT, "1") == ["INCONCLUSIVE"]

@@ -188,7 +188,7 @@ def test_what_moves_between_an_anchor_and_its_variant_has_not_moved_between_repe
 
 
 def test_a_device_list_that_changed_between_runs() -> None:
-    """One number, two cards: labels may not mean the same card (B044)."""
+    """One number, two cards: labels may not mean the same card."""
     made = changed(changed(equal(), "0", devices=("0: a", "1: b")), "1", devices=("1: c",))
 
     assert warnings(made) == (
@@ -222,7 +222,7 @@ def lined(one: str, other: str, names: tuple[str, str] = ("1", "2")) -> Record:
 
 @pytest.mark.parametrize("names", [("1", "2"), ("0", "1")])
 def test_two_placements_with_identical_lines(names: tuple[str, str]) -> None:
-    """What no line tells: a flag had no visible effect (B073); also against the baseline."""
+    """Placements with identical logs, or the baseline's, are named: a flag had no effect."""
     assert warnings(lined("same", "same", names)) == (
         f"variants {names[0]} and {names[1]} have identical memory and role lines: "
         "a flag had no visible effect",
@@ -307,7 +307,7 @@ def timed(name: str, *speeds: float | None) -> Record:
 
 @pytest.mark.parametrize(("last", "told"), [(9.6, "-4.0%"), (10.4, "+4.0%")])
 def test_a_baseline_that_drifted(last: float, told: str) -> None:
-    """Decode time between the first and the last baseline (B065)."""
+    """A warning tells how far decoding drifted from the first baseline to the last."""
     assert warnings(timed("0", 10.0, 3.0, last))[0] == (
         f"the baseline's decode speed drifted by {told} between its first and its last run: "
         "differences below that are not resolvable"
@@ -342,7 +342,7 @@ def test_another_prompt_is_no_drift() -> None:
 
 
 def test_a_repeat_that_was_cached() -> None:
-    """More than 1.5 times as fast at an equal stream: not comparable (B061)."""
+    """A repeat more than 1.5 times as fast at an equal stream was cached: not comparable."""
     assert warnings(timed("1", 10.0, 10.0, 15.5)) == (
         "variant 1 decoded 1.6 times as fast in repeat 3 as in the one before: "
         "a cached repeat or a busy machine, not comparable",

@@ -119,7 +119,7 @@ def test_a_group_that_nothing_ties_does_not_reach_the_baseline() -> None:
 
 
 def test_one_device_passes_and_says_that_no_placement_was_tested() -> None:
-    """Variants 0 and 7 of one card: chained drafts are exact, and place nothing (D33)."""
+    """Variants 0 and 7 of one card: chained drafts are exact, and place nothing."""
     few = planned("1", planned=False, why_not="needs at least 2 devices", few_devices=True)
     entries = (planned("0"), few, planned("7", *CHAINED))
     made = record("0: A A", "7: A A", variants=entries, rig=Rig(device_count=1))

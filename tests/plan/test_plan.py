@@ -101,7 +101,7 @@ def test_what_can_run_is_planned() -> None:
 def test_the_number_of_devices_rules_a_variant_out(
     needs: tuple[str, int], count: int, told: str
 ) -> None:
-    """SKIPPED with the reason, which strictness excuses (D33)."""
+    """Too few or too many devices: SKIPPED with the reason, which strictness excuses."""
     variant = replace(ROLE, needs=Needs(devices=needs))
 
     assert why_not(variant, rig=survey(count)) == (told, False, True)
@@ -116,7 +116,7 @@ def test_enough_devices_are_enough(needs: tuple[str, int], count: int) -> None:
 
 
 def test_an_unknown_number_of_devices_rules_out_what_counts_them() -> None:
-    """A fact may be missing, never guessed (D33); strictness does not excuse it."""
+    """A fact may be missing, never guessed; strictness does not excuse it."""
     assert why_not(ROLE, rig=survey(None)) == ("the number of devices is unknown", False, False)
     assert plan(replace(ROLE, needs=Needs()), rig=survey(None))["1"].planned
 
@@ -133,7 +133,7 @@ def test_an_unknown_number_of_devices_rules_out_what_counts_them() -> None:
     ],
 )
 def test_a_drafter_is_there_or_not(needs: bool | None, told: str | None, *, drafter: bool) -> None:
-    """The model flags say so (D34)."""
+    """The model flags say whether there is a drafter."""
     variant = replace(ROLE, needs=Needs(drafter=needs))
 
     assert why_not(variant, drafter=drafter) == (told, False, False)
@@ -416,7 +416,7 @@ def no(why: str, **more: Any) -> PlannedVariant:
 def test_a_plan_without_a_placement_is_refused_before_any_launch(
     entry: PlannedVariant, hint: str
 ) -> None:
-    """Exit 3, naming what is missing (D33, D34)."""
+    """A plan without a placement ends with exit code 3 and names what is missing."""
     error = nothing(entry)
 
     assert f"no variant but the baseline can run here ({entry.why_not})" in str(error)

@@ -15,7 +15,7 @@ from hetero_test.values.run import stream_md5
 
 
 def test_the_default_probe_is_the_bash_harness_probe() -> None:
-    """Seed 7, 95 ids, vocabulary 151936 give the ids whose md5s were pasted before (D26)."""
+    """Seed 7, 95 ids, vocabulary 151936 give the ids whose md5s were pasted before."""
     random.seed(7)
     before = tuple(random.randrange(1000, max(2500, 151936 - 2000)) for _ in range(95))
     probe = generated(count=95, seed=7, vocab=151936, max_new=60)
@@ -25,7 +25,7 @@ def test_the_default_probe_is_the_bash_harness_probe() -> None:
 
 @given(st.integers(1, 300), st.integers(0, 2**40), st.integers(1, 400_000))
 def test_ids_lie_inside_the_vocabulary_or_none_are_made(count: int, seed: int, vocab: int) -> None:
-    """A vocabulary that is too small for the generator is an error, not ids beyond it (D28)."""
+    """A vocabulary that is too small for the generator is an error, not ids beyond it."""
     try:
         probe = generated(count=count, seed=seed, vocab=vocab, max_new=1)
     except UsageError:

@@ -63,7 +63,7 @@ def test_a_template_may_hold_more_than_the_device() -> None:
 
 
 def test_masks_and_orders_that_are_set_already_are_recorded() -> None:
-    """The variables of the matrix, and those that decide which card gets which number (B040)."""
+    """Recorded are the matrix's variables and those that number the cards."""
     env = {"CUDA_VISIBLE_DEVICES": "1", "CUDA_DEVICE_ORDER": "PCI_BUS_ID", "PATH": "/bin"}
 
     assert set_already(["CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES"], env) == (

@@ -39,7 +39,7 @@ def test_another_process_on_a_device_is_told_and_our_own_engine_is_not() -> None
 
 
 def test_the_best_link_that_was_seen_counts() -> None:
-    """An idle link is no slow link: only one that never reached its maximum is told (B046)."""
+    """An idle link is no slow link: only one that never reached its maximum is told."""
     speeds = iter(((1.0, "Gen1 x4"), (7.88, "Gen4 x4"), (1.0, "Gen1 x4")))
 
     def look() -> tuple[Seen, ...]:

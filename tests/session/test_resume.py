@@ -205,7 +205,7 @@ def test_two_harnesses_do_not_share_a_folder(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_empty_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Nothing that lies in a folder is read as a result or overwritten (D05, D25, D26)."""
+    """Nothing that lies in a folder is read as a result or overwritten."""
     told = play(tmp_path, capsys, args=("--only", "1"))
     before = stored(told.out)
     again = play(tmp_path, capsys, args=("--only", "1"))
@@ -244,7 +244,7 @@ def test_resume_on_a_missing_or_bare_folder_starts_afresh(
 def test_resume_refuses_what_is_not_the_same(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: dict[str, Any], told: str
 ) -> None:
-    """Another binary, matrix, prompt, length or flag is refused, and named (D25, D26)."""
+    """Another binary, matrix, prompt, length or flag is refused, and named."""
     only = () if "--only" in change.get("args", ()) else ("--only", "1")
     first = play(tmp_path, capsys, args=("--only", "1"))
     before = stored(first.out)

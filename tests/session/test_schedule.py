@@ -37,7 +37,7 @@ def sizes(cells: Sequence[Cell]) -> dict[str, int | None]:
 
 
 def test_rounds_are_interleaved_and_every_second_is_reversed() -> None:
-    """Round by round over the variants, so that drift hits them all alike (D37)."""
+    """Round by round over the variants, so that drift hits them all alike."""
     made, cells = play(asked(2, repeats=3), World())
 
     assert keys(cells) == ["0-1", "1-1", "2-1", "2-2", "1-2", "0-2", "0-3", "1-3", "2-3"]
@@ -128,7 +128,7 @@ def test_a_placement_that_does_not_exist_here_is_not_launched_again(state: RunSt
 
 
 def test_a_variant_that_timed_out_is_not_repeated() -> None:
-    """The rest of the matrix runs (D16)."""
+    """A variant that timed out is not repeated; the rest of the matrix runs."""
     made, cells = play(asked(2), World(bad={("1", 1): RunState.TIMED_OUT}))
 
     assert keys(cells) == ["0-1", "1-1", "0w-1", "2-1", "2-2", "0-2"]
@@ -152,7 +152,7 @@ def test_with_another_prompt_a_variant_that_timed_out_is_another_command() -> No
 
 @pytest.mark.parametrize("state", [RunState.CRASHED, RunState.NO_STREAM, RunState.TRUNCATED])
 def test_any_other_bad_run_is_repeated(state: RunState) -> None:
-    """A crash in one repeat and none in the other is worth knowing (B019)."""
+    """A crash in one repeat and none in the other is worth knowing."""
     _, cells = play(asked(1), World(bad={("1", 1): state}))
 
     assert "1-2" in keys(cells)
@@ -274,7 +274,7 @@ def test_extra_runs_are_ordered_as_they_are_made() -> None:
 
 
 def test_on_a_canonical_pack_the_final_count_is_forced() -> None:
-    """In place of a value that the user gave, which is not passed twice (D32)."""
+    """The final count stands in place of the user's value; a flag is not passed twice."""
     _, cells = play(asked(1, model_flags=("--pack", "p")), APART)
 
     assert sizes(cells) == {"1f": 4400}

@@ -93,7 +93,7 @@ def test_a_process_that_did_not_start_crashed() -> None:
 def test_a_run_that_was_stopped_timed_out(
     stopped: StopReason, said: str, ending: dict[str, Any]
 ) -> None:
-    """D16: the limit is named, and a stream that was printed before changes nothing."""
+    """A stopped run timed out; the limit is named, and a stream printed before is no excuse."""
     found = state(outcome(stopped=stopped, **ending))
 
     assert found.state is RunState.TIMED_OUT
@@ -139,7 +139,7 @@ def test_output_that_was_cut_is_not_judged() -> None:
     ],
 )
 def test_any_other_end_is_a_crash(ending: dict[str, Any], said: str) -> None:
-    """D06, B029: code or signal are named; a stream that was printed before does not count."""
+    """A crash names its exit code or signal; a stream that was printed before does not count."""
     found = state(outcome(**ending))
 
     assert found.state is RunState.CRASHED
@@ -148,7 +148,7 @@ def test_any_other_end_is_a_crash(ending: dict[str, Any], said: str) -> None:
 
 
 def test_a_crash_without_a_stream_says_nothing_of_one() -> None:
-    """D01, D08: a dead run has nothing to compare."""
+    """A dead run has nothing to compare."""
     assert state(outcome(exit_code=1), NONE).reason == "the engine crashed: exit code 1"
 
 
@@ -313,7 +313,7 @@ def test_a_server_that_crashed_is_not_blamed_for_its_silence() -> None:
 
 @pytest.mark.parametrize("symptom", [Symptom.ERROR, Symptom.NO_MEMORY])
 def test_an_error_line_with_exit_code_0_is_a_crash(symptom: Symptom) -> None:
-    """B031: exit code 0 is necessary, not sufficient."""
+    """Exit code 0 is necessary, not sufficient."""
     found = state(read=reading(signs=(sign(Symptom.NOT_A_NUMBER), sign(symptom, "CUDA error"))))
 
     assert (found.state, found.quote) == (RunState.CRASHED, "CUDA error")
@@ -321,7 +321,7 @@ def test_an_error_line_with_exit_code_0_is_a_crash(symptom: Symptom) -> None:
 
 
 def test_reported_nan_is_degenerate() -> None:
-    """B035: whatever was decoded from NaN proves nothing, even if both sides have it."""
+    """Whatever was decoded from NaN proves nothing, even if both sides have it."""
     found = state(read=reading(signs=(sign(Symptom.NOT_A_NUMBER, "not finite"),)))
 
     assert (found.state, found.quote) == (RunState.DEGENERATE, "not finite")
@@ -336,7 +336,7 @@ def test_a_refusal_that_did_not_stop_the_run_is_none() -> None:
 
 
 def test_without_a_stream_there_is_none() -> None:
-    """D02, B039: the reader's reason is the reason."""
+    """The reason why there is no stream is the one that the log's reader gave."""
     found = state(read=NONE)
 
     assert found == StateFinding(
@@ -346,7 +346,7 @@ def test_without_a_stream_there_is_none() -> None:
 
 
 def test_a_refusal_with_exit_code_0_explains_a_missing_stream() -> None:
-    """B031: the line is quoted."""
+    """A refusal explains a missing stream whatever the exit code, and its line is quoted."""
     found = state(read=reading(stream=None, signs=(sign(Symptom.REFUSED, "cannot"),)))
 
     assert (found.state, found.quote) == (RunState.NO_STREAM, "cannot")
@@ -382,7 +382,7 @@ def test_ids_at_the_limits_are_fine(first: int, vocabulary: int | None) -> None:
 
 
 def test_an_empty_stream_is_none_even_at_an_end_of_sequence() -> None:
-    """B039: nothing was decoded, so nothing can be compared."""
+    """Nothing was decoded, so nothing can be compared."""
     assert state(read=reading(stream=(), end_of_sequence=True)).state is RunState.NO_STREAM
 
 
@@ -401,7 +401,7 @@ def test_an_empty_stream_is_none_even_at_an_end_of_sequence() -> None:
     ],
 )
 def test_another_prompt_is_another_question(echo: tuple[int, ...] | None, said: str) -> None:
-    """D29, B005: the echo, or its absence, says so."""
+    """A prompt that was echoed differently, or not at all, is another question."""
     found = state(read=reading(echo=echo))
 
     assert found.state is RunState.WRONG_PROMPT
@@ -468,7 +468,7 @@ LIVELY = tuple(range(100, 130))
     ],
 )
 def test_a_stream_that_got_stuck_is_degenerate(stream: tuple[int, ...], stuck: bool) -> None:
-    """B033: one id, or a cycle of up to three, in the last half and at least 16 ids.
+    """One id, or a cycle of up to three, in the last half and at least 16 ids.
 
     A stream of fewer than 16 must be such a cycle as a whole, gone through four times.
     """
@@ -497,7 +497,7 @@ def test_distinct_ids_are_never_degenerate(stream: list[int]) -> None:
 
 
 def test_garbage_has_a_state_of_its_own() -> None:
-    """B033: two arms that print one id are equal, and prove nothing."""
+    """Two variants that print one id over and over are equal, and prove nothing."""
     found = state(read=reading(stream=LIVELY + (7, 8, 9) * 10))
 
     assert found.state is RunState.DEGENERATE
@@ -505,7 +505,7 @@ def test_garbage_has_a_state_of_its_own() -> None:
 
 
 def test_fewer_ids_than_asked_are_truncated() -> None:
-    """D17: one token everywhere is no agreement."""
+    """One token everywhere is no agreement: fewer ids than asked are TRUNCATED."""
     found = state(read=reading(stream=IDS[:59]))
 
     assert found.state is RunState.TRUNCATED

@@ -55,7 +55,7 @@ def test_two_models_are_two_kinds() -> None:
 
 
 def test_one_card_listed_by_two_backends() -> None:
-    """A card that CUDA and Vulkan both list is one device, by its first name (B042)."""
+    """A card that CUDA and Vulkan both list is one device, by its first name."""
     found = listing(
         _printed(
             "CUDA0: NVIDIA GeForce RTX 3090",
@@ -73,7 +73,7 @@ def test_one_card_listed_by_two_backends() -> None:
 
 
 def test_one_card_listed_by_a_translation_layer() -> None:
-    """The same card through Direct3D is the same card (B042)."""
+    """The same card through Direct3D is the same card."""
     assert _ids(
         "Vulkan0: AMD Radeon RX 6800 XT",
         "Vulkan1: Microsoft Direct3D12 (AMD Radeon RX 6800 XT) (Dozen)",

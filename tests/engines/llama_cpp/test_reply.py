@@ -186,7 +186,7 @@ def test_an_answer_that_contradicts_itself_has_no_stream(
 def test_a_prompt_must_be_read_as_given_and_in_this_run(
     more: dict[str, Any], words: str | None, tmp_path: Path
 ) -> None:
-    """Its length is said, nothing of it was cut, and nothing of it came from a cache (B021)."""
+    """The server says the prompt's length, cut nothing of it and took nothing from a cache."""
     made(tmp_path, tokens=[5, 6, 7, 8], **more)
     reading = llama_reading.read(tmp_path / "stdout", tmp_path / "stderr", asked(tmp_path))
     finding = state_of(ENDED, reading, PROBE)
@@ -236,7 +236,7 @@ def test_end_of_sequence(tmp_path: Path) -> None:
     ],
 )
 def test_no_stream(text: str | None, trouble: str, tmp_path: Path) -> None:
-    """An answer without ids has no stream, and says why; an empty one is none either (B039)."""
+    """An answer without ids has no stream, and says why; an empty one is none either."""
     if text is not None:
         (tmp_path / FILE).write_bytes(text.encode("latin-1"))
     found = load(tmp_path)

@@ -181,7 +181,7 @@ OTHER = (
 
 @pytest.mark.parametrize("without", ["\n", "common_param:   -"])
 def test_another_card_under_a_devices_number_is_unknown(without: str, tmp_path: Path) -> None:
-    """Its kind is not the one that was listed before; the list or the model's lines tell (B044)."""
+    """A device whose kind is not the listed one is unknown, by the list or the model's lines."""
     same = reading(changed("split", without=without), tmp_path)
     assert same.residency.known
     assert {"RPC0: 127.0.0.1:50052", "RPC1: 127.0.0.1:50053"} <= set(same.devices)

@@ -90,7 +90,7 @@ def test_states(build: Path, tmp_path: Path, scenario: str, state: RunState, wor
 
 
 def test_asserts_are_quoted(build: Path, tmp_path: Path) -> None:
-    """A failed assertion is the line that is quoted (B037)."""
+    """A failed assertion is the line that is quoted."""
     _, finding = hold(build, tmp_path / "run", "early-assert")
     assert finding.quote == "a.cpp:1: GGML_ASSERT(x) failed"
 

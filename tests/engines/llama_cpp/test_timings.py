@@ -62,7 +62,7 @@ def test_timings() -> None:
             Rate(tokens=1),
         ),
         (
-            # A comma decimal where it can be nothing else (B055).
+            # A comma decimal where it can be nothing else.
             "llama_print_timings:        eval time =  3194,22 ms /   783 runs   "
             "(    4,08 ms per token,   245,13 tokens per second)",
             Rate(tokens=783, ms=3194.22, tok_s=245.13),
@@ -81,13 +81,13 @@ def test_timings() -> None:
     ],
 )
 def test_timing_dialects(line: str, rate: Rate) -> None:
-    """Every dialect of the timing lines is read; "inf" and "0.00 ms" mean no timing (B049)."""
+    """Every dialect of the timing lines is read; "inf" and "0.00 ms" mean no timing."""
     assert said(line).decode == rate
     assert said(line).unread_timings == ()
 
 
 def test_timing_of_an_unknown_dialect_is_no_zero() -> None:
-    """A timing line that cannot be read is kept as such, and no timing comes of it (B049)."""
+    """A timing line that cannot be read is kept as such, and no timing comes of it."""
     found = said("llama_print_timings:        eval time = three seconds")
     assert found.decode == Rate()
     assert found.unread_timings == ("llama_print_timings:        eval time = three seconds",)
@@ -95,7 +95,7 @@ def test_timing_of_an_unknown_dialect_is_no_zero() -> None:
 
 @pytest.mark.parametrize("word", ["n_decoded", "n_gen"])
 def test_rolling_values_are_no_timings(word: str) -> None:
-    """What the server says while it decodes is not its final rate, whatever its name (B051)."""
+    """What the server says while it decodes is not its final rate, whatever its name."""
     line = (
         f"2.02.846.974 I slot print_timing: id  3 | task 0 | {word} =   1081, tg =  12.93 t/s, "
         "tg_3s =  12.57 t/s"
@@ -105,7 +105,7 @@ def test_rolling_values_are_no_timings(word: str) -> None:
 
 
 def test_of_several_requests_the_last_counts() -> None:
-    """A server that answered twice reports the second; a fresh process answers once (B061)."""
+    """A server that answered twice reports the second; a fresh process answers once."""
     line = "slot print_timing: id  0 | task {} |        eval time = {} ms /    10 tokens"
     assert said(line.format(0, "100.00"), line.format(7, "50.00")).decode.ms == 50.0
 

@@ -34,7 +34,7 @@ def test_binaries_are_found_where_builds_put_them(tmp_path: Path, place: str) ->
 
 
 def test_a_device_tool_may_be_missing(tmp_path: Path) -> None:
-    """D33: without it the engine is found all the same, and the count is unknown later."""
+    """Without a device tool the engine is found all the same; the count stays unknown."""
     touch(tmp_path / "strata.exe")
 
     assert Strata().find(tmp_path).device_tool is None
@@ -96,12 +96,12 @@ def test_a_build_folder_must_be_one(tmp_path: Path, name: str, said: str) -> Non
     ],
 )
 def test_a_drafter_is_one_that_is_named(flags: tuple[str, ...], has: bool) -> None:
-    """D34: the flag needs its folder."""
+    """There is a drafter only where the flag names a folder."""
     assert Strata().has_drafter(flags) is has
 
 
 def test_the_command_is_an_argument_vector(tmp_path: Path) -> None:
-    """D31: flags arrive as they are, ours stand last."""
+    """The user's flags arrive as they are; the harness's own stand last."""
     binaries = Binaries(engine=tmp_path / "strata", device_tool=None, build_dir=tmp_path)
     flags = ("-ot", r"blk\..*=CPU", "--pack", "/p/my pack", "--", "é")
 

@@ -77,7 +77,7 @@ def test_a_native_pack_that_was_forced_is_forced_alike() -> None:
     ],
 )
 def test_a_size_that_was_given_is_replaced(given: tuple[str, ...]) -> None:
-    """D32: it is never passed twice."""
+    """A cache size is never passed twice: the forced one replaces the given one."""
     flags = force(run(44), "-a", *given, "-b")
 
     assert flags == ("-a", "-b", "--expert-cache", "44")

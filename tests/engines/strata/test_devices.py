@@ -89,7 +89,7 @@ def test_a_listing_gives_its_devices() -> None:
     ],
 )
 def test_ordinals_are_counted_once(text: str, ordinals: list[str]) -> None:
-    """D33, B042: a card that is described twice is one card."""
+    """A card that is described twice is one card."""
     assert [device.id for device in parse_listing(text).devices] == ordinals
 
 
@@ -227,7 +227,7 @@ def test_a_default_output_that_stops_at_the_first_device_tells_no_count(tmp_path
     ],
 )
 def test_a_tool_that_fails_tells_nothing(tmp_path: Path, script: str, said: str) -> None:
-    """D33: whatever it printed before; the count stays unknown and the reason is told."""
+    """Whatever a failing tool printed, the count stays unknown and the reason is told."""
     found = ask(tmp_path, {LIST: script, "": "exit 1"}, ask_s=1.0 if "sleep" in script else 20.0)
 
     assert found.device_count is None
@@ -235,7 +235,7 @@ def test_a_tool_that_fails_tells_nothing(tmp_path: Path, script: str, said: str)
 
 
 def test_without_a_tool_the_count_is_unknown(tmp_path: Path) -> None:
-    """D33: no tool is not one device."""
+    """A missing tool does not mean one device."""
     found = ask(tmp_path, {})
 
     assert found.device_count is None

@@ -67,7 +67,7 @@ def test_what_is_not_printed_is_unknown(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["-nan", "nan", "-nan(ind)", "inf", "-inf", "1.#IND", "", "x"])
 def test_what_is_no_number_is_unknown(tmp_path: Path, text: str) -> None:
-    """B035: 0/0 has many spellings, and none of them is 0."""
+    """Not a number has many spellings, and none of them is 0."""
     stdout = STDOUT.replace("7.23 tok/s", f"{text} tok/s").replace("4.420 ms", f"{text} ms")
     timings = read(tmp_path, stdout.replace("2.73 tokens", f"{text} tokens")).timings
 
@@ -92,14 +92,14 @@ def test_less_than_no_time_is_unknown(tmp_path: Path) -> None:
 def test_a_decimal_comma_is_read_where_it_can_be_nothing_else(
     tmp_path: Path, text: str, value: float | None
 ) -> None:
-    """B055: three digits behind a comma may as well be a thousand."""
+    """Three digits behind a comma may as well be thousands, so they are left unknown."""
     stdout = STDOUT.replace("7.23 tok/s", f"{text} tok/s")
 
     assert read(tmp_path, stdout).timings.decode_tok_s == value
 
 
 def test_a_timing_line_of_another_dialect_is_a_warning(tmp_path: Path) -> None:
-    """B049: an unknown form gives no number, and says so."""
+    """A timing line of an unknown form gives no number, and a warning says so."""
     stdout = STDOUT.replace(DECODE, "decode time = 8303.7 ms / 60 runs")
     reading = read(tmp_path, stdout)
 
@@ -156,12 +156,12 @@ def test_the_pack_is_native_where_the_engine_says_so(tmp_path: Path) -> None:
 def test_the_forced_size_is_the_last_one(
     tmp_path: Path, flags: tuple[str, ...], size: int | None
 ) -> None:
-    """D32: the last of a repeated flag counts; with a profile 0 means automatic."""
+    """The last of a repeated flag counts; with a profile 0 means automatic."""
     assert read(tmp_path, flags=(*FLAGS, *flags)).context["forced_cache"] == size
 
 
 def test_swaps_loans_and_memory_are_recorded(tmp_path: Path) -> None:
-    """D15: what moves beside the residency stands beside it."""
+    """Swaps, loans and memory are recorded beside the residency, not in its key."""
     context = read(tmp_path).context
 
     assert context["swaps"] == 312
@@ -203,7 +203,7 @@ def test_newer_probes_tell_their_samples(tmp_path: Path) -> None:
 
 
 def test_too_few_drafts_for_the_stream_are_a_warning(tmp_path: Path) -> None:
-    """B067: rounds and accepted drafts must account for what was printed."""
+    """Rounds and accepted drafts must account for what was printed."""
     few = STDOUT.replace("drafts accepted 38", "drafts accepted 30")
     at_limit = STDOUT.replace("drafts accepted 38", "drafts accepted 37")
 

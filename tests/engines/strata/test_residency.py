@@ -60,7 +60,7 @@ def test_the_final_lines_are_the_residency(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("estimate", [10581, 3405, 0])
 def test_the_estimate_is_no_residency(tmp_path: Path, estimate: int) -> None:
-    """D10, B059: what the auto-sizer estimates is recorded, and decides nothing."""
+    """What the auto-sizer estimates is recorded, and decides nothing."""
     line = (
         "strata generate: expert cache auto: 27.24 GiB free, 1024 MiB reserved (+0 MiB for the "
         f"draft head) -> {estimate} slots"
@@ -91,7 +91,7 @@ def test_older_engines_estimate_without_the_draft_head(tmp_path: Path) -> None:
     ],
 )
 def test_other_lines_with_slots_are_no_size(tmp_path: Path, line: str) -> None:
-    """B059: "slots" stands on many kinds of line; only the final ones count."""
+    """The word "slots" stands on many kinds of line; only the final ones count."""
     reading = read(tmp_path, STDOUT, STDERR + line + "\n")
 
     assert reading.residency == read(tmp_path).residency
@@ -212,7 +212,7 @@ def test_the_newer_form_of_the_fill_is_read(tmp_path: Path) -> None:
 
 
 def test_stages_and_helpers_are_part_of_the_key(tmp_path: Path) -> None:
-    """D14: what other devices hold is told apart, with the kind of device that holds it."""
+    """What other devices hold is told apart, with the kind of device that holds it."""
     found = survey(card(0), card(1, "NVIDIA GeForce RTX 3060"))
     staged = read(tmp_path, STDOUT, STDERR + STAGE + "\n", found=found).residency
     helped = read(tmp_path, STDOUT, STDERR + HELPER + "\n", found=found).residency
@@ -322,7 +322,7 @@ def test_roles_do_not_say_where_the_main_model_is(tmp_path: Path) -> None:
 
 
 def test_flags_do_not_tell_the_size_either(tmp_path: Path) -> None:
-    """D13: a forced size counts with what was opened, not with what was asked."""
+    """A forced size counts with what was opened, not with what was asked."""
     reading = read(tmp_path, flags=(*FLAGS, "--expert-cache", "5011"))
 
     assert reading.context["forced_cache"] == 5011

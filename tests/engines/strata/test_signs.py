@@ -148,7 +148,7 @@ def test_a_placement_that_does_not_fit_is_seen(tmp_path: Path, line: str) -> Non
 
 @pytest.mark.parametrize("line", ERRORS)
 def test_errors_are_seen(tmp_path: Path, line: str) -> None:
-    """D07: whatever case they are in and whoever prints them."""
+    """An error counts in upper or lower case, whichever program prints it."""
     assert Symptom.ERROR in found(tmp_path, line)
 
 
@@ -160,7 +160,7 @@ def test_values_that_are_no_numbers_are_seen(tmp_path: Path, line: str) -> None:
 
 @pytest.mark.parametrize("line", HARMLESS)
 def test_what_only_looks_like_it_is_passed_over(tmp_path: Path, line: str) -> None:
-    """D07, B053: warnings, ways out and mere words never count; nor does garbage in a log."""
+    """Warnings, ways out and mere words never count; nor does garbage in a log."""
     assert found(tmp_path, line) == []
 
 

@@ -54,7 +54,7 @@ def test_the_dump_is_the_stream(tmp_path: Path) -> None:
     ],
 )
 def test_anything_else_is_no_stream(tmp_path: Path, lines: tuple[str, ...], said: str) -> None:
-    """D18 to D21: a count line, a second, cut, wrapped or foreign dump is none, and says why."""
+    """A count line, a second, cut, wrapped or foreign dump is none, and says why."""
     reading = read(tmp_path, dump(*lines))
 
     assert reading.stream is None
@@ -106,7 +106,7 @@ def test_an_empty_dump_is_an_empty_stream(tmp_path: Path) -> None:
 
 
 def test_standard_error_holds_no_stream(tmp_path: Path) -> None:
-    """D20: a dump counts on standard output only, and one on standard error does no harm."""
+    """A dump counts on standard output only, and one on standard error does no harm."""
     only_there = read(tmp_path, "", STDERR + "output  : 1 2 3\n")
     on_both = read(tmp_path, STDOUT, STDERR + "output  : 1 2 3\nprompt  : 1\n")
 
