@@ -50,6 +50,13 @@ class Told:
         ]
 
 
+def stored(out: Path) -> dict[str, int]:
+    """Stored runs with the moment at which each was written, in nanoseconds."""
+    return {
+        str(path.relative_to(out)): path.stat().st_mtime_ns for path in out.glob("*/V*/*/run.json")
+    }
+
+
 def play(
     folder: Path,
     capsys: Any,

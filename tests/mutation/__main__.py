@@ -38,7 +38,7 @@ ARGUMENTS = (
     *("--hypothesis-profile", "mutation"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
-RANDOM = ("judge/test_properties.py", "session/test_resuming.py")
+RANDOM = ("judge/test_properties.py", "session/test_schedule_properties.py")
 TARGETS = {
     "judge/comparison.py": "judge/test_exact.py",
     "judge/groups.py": "judge/test_groups.py",

@@ -61,22 +61,3 @@ def test_credentials_of_an_address_are_hidden_wherever_they_are_printed() -> Non
         shown = redact(text)
         assert "correct-horse" not in shown
         assert "battery77" not in shown
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000])
-@pytest.mark.parametrize("name", ["manifest.json", "run.json", "runs/V0/default-1/run.json"])
-def test_a_file_that_is_nested_without_end_is_damage(
-    text: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What no parser can take in is told with its path, and is no bug of the reader."""
-    from hetero_test.cli.main import main
-    from tests.rigs import play
-
-    told = play(tmp_path, capsys, args=("--only", "1", "--repeats", "1"))
-    (told.out / name).write_text(text)
-    assert main(["report", str(told.out)]) == 5
-    error = capsys.readouterr().err
-    assert f"{told.out / name}: not what was written: line 1, column " in error
-    assert "lists and objects are nested more than 100 levels deep" in error
-    assert "Traceback" not in error

@@ -1,1 +1,0 @@
-"""Attacks on the program: what it was given, and what must not come of it."""

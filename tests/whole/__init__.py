@@ -1,0 +1,1 @@
+"""Whole matrices, from launch to exit code, on scripted engines."""
