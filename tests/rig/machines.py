@@ -107,7 +107,6 @@ def machine(folder: Path, answers: Mapping[str, Any] | None = None, **changes: A
         "proc": proc,
         "os_release": folder / "os-release",
         "run": run,
-        "system": "Linux",
         "kernel": "6.1.0",
         "environment": {},
         "sleep": lambda _: None,

@@ -73,12 +73,12 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.example:
         return _print_example(args.out)
-    log = read_loader_log(args.log) if args.log is not None else None
+    uma = None if args.log is None else read_loader_log(args.log).only_uma
     if args.under_load:
         _say(f"watching for {args.seconds:g} s: keep your load running")
     machine = Machine(nvml=import_nvml(), read_test=None if args.no_read_test else run_read_test)
     sampling = Sampling(under_load=args.under_load, seconds=args.seconds)
-    rig = probe_rig(machine, sampling, log=log)
+    rig = probe_rig(machine, sampling, uma=uma)
     for note in rig.notes:
         _say(printable(note, LONGEST_NOTE))
     return _put(_json(rig) if args.json else dump_rig(rig), args.out)

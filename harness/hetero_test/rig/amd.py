@@ -1,11 +1,10 @@
-"""AMD devices: what ``rocm-smi`` prints in its three forms, and what amdgpu shows in sysfs.
+"""AMD devices: what amdgpu shows in sysfs, what ``rocm-smi`` adds, and whose memory they use.
 
-``rocm-smi --showmeminfo all`` prints blocks (``GPU[0] : VRAM Total Memory (B): …``), a table or
-JSON, in upper or lower case by release; a call for several pools does not always give them all.
-sysfs needs no tool and no root, so it comes first, and rocm-smi only fills what it lacks.
+sysfs needs no tool and no root, so it comes first, and rocm-smi only fills what it lacks. Asked
+for JSON, rocm-smi prints JSON or, in some releases, blocks (``GPU[0] : VRAM Total Memory (B): …``),
+in upper or lower case; a call for several pools does not always give them all.
 
 Is the memory of an AMD device a pool of its own? Only then does it add to the system's.
-
 amdgpu names two sizes: ``mem_info_vram_total``, the chips of a card or the carve-out of an APU,
 and ``mem_info_gtt_total``, a window onto system memory that every device has, cards as well.
 A large window is the system's memory under the same controller. So the sizes alone do not
@@ -60,7 +59,7 @@ class AmdDevice:
 
 
 def parse_rocm_smi(text: str) -> tuple[AmdDevice, ...]:
-    """The devices in the output of ``rocm-smi``, in any of its forms; by number."""
+    """The devices in the output of ``rocm-smi``, JSON or blocks; by number."""
     devices: dict[int, AmdDevice] = {}
     for index, key, value in _pairs(text):
         devices[index] = _with(devices.get(index, AmdDevice(index=index)), key, value)
@@ -124,7 +123,7 @@ def fill(device: AmdDevice, other: AmdDevice) -> AmdDevice:
 
 
 def _pairs(text: str) -> Iterable[tuple[int, str, str]]:
-    """Card number, key and value, from whichever form the text has."""
+    """Card number, key and value, from either form."""
     start = text.find("{")
     if start >= 0 and (table := _json(text[start:])) is not None:
         for card, values in table.items():
@@ -132,18 +131,9 @@ def _pairs(text: str) -> Iterable[tuple[int, str, str]]:
             if found and isinstance(values, dict):
                 yield from ((int(found[1]), str(key), str(val)) for key, val in values.items())
         return
-    columns: list[str] = []
     for line in text.splitlines():
         if found := _BLOCK.match(line):
             yield int(found[1]), found[2], found[3]
-        elif re.match(r"\s*Device\s+Node\s", line):
-            columns = re.split(r"\s{2,}|\t+", line.strip())
-        elif columns and (cells := line.split()) and cells[0].isdecimal():
-            if len(cells) == len(columns):
-                for key, value in zip(columns[1:], cells[1:], strict=True):
-                    yield int(cells[0]), key, value
-        elif line.strip() and not line.startswith("="):
-            columns = []
 
 
 def _json(text: str) -> dict[str, Any] | None:

@@ -35,8 +35,6 @@ class Machine:
     run: Runner = run_tool
     nvml: Any | None = None
     """The module ``pynvml``, or something like it; None: not installed."""
-    system: str = field(default_factory=platform.system)
-    """``Linux``, ``Darwin`` …"""
     kernel: str = field(default_factory=platform.release)
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     sleep: Callable[[float], None] = time.sleep

@@ -6,7 +6,6 @@ Each probe may fail alone; then its facts are missing and a note says why. Nothi
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hetero_test.rig.amd import AMD_VENDOR
@@ -22,18 +21,16 @@ from hetero_test.rig.sourced import assumed, measured, specified
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hetero_test.engines.llama_cpp.loader_log import LoaderLog
     from hetero_test.rig.machine import Watched
-    from hetero_test.rig.probe_cpu import Host
 
 
-def probe_rig(machine: Machine, sampling: Sampling, *, log: LoaderLog | None = None) -> RigFacts:
+def probe_rig(machine: Machine, sampling: Sampling, *, uma: bool | None = None) -> RigFacts:
     """The machine as a rig.
 
     Args:
         machine: where to look.
         sampling: idle, or under the load that the user runs meanwhile.
-        log: a loader's log, for what ggml says of unified memory.
+        uma: whether the memory of the one GPU is the system's, where ggml says so.
     """
     host = probe_host(machine)
     total = host.memory_bytes.value if host.memory_bytes else None
@@ -41,8 +38,7 @@ def probe_rig(machine: Machine, sampling: Sampling, *, log: LoaderLog | None = N
     # The accelerators go first: the host's read test has run, and they are to be seen idle.
     parts = [
         probe_nvidia(machine, sampling, memory_total=total),
-        probe_amd(machine, sampling, memory_total=total, processor=processor, uma=_uma(log)),
-        probe_apple(host),
+        probe_amd(machine, sampling, memory_total=total, processor=processor, uma=uma),
         probe_other(machine, sampling),
     ]
     found = join([*parts, Found(devices=(host.device,), notes=host.notes)])
@@ -69,38 +65,9 @@ def probe_rig(machine: Machine, sampling: Sampling, *, log: LoaderLog | None = N
     )
 
 
-def _uma(log: LoaderLog | None) -> bool | None:
-    """What ggml says of the one device it lists; of several the numbers cannot be matched."""
-    if log is None or len({device for device, _ in log.uma}) != 1:
-        return None
-    return log.uma[0][1]
-
-
 NVIDIA_VENDOR = "0x10de"
 MAKERS = {"0x8086": "Intel"}
 """Makers whose cards compute. Others (server management chips, virtual screens) do not."""
-
-
-def probe_apple(host: Host) -> Found:
-    """The GPU of a Mac, which is one with its processor."""
-    if host.device.device_class.value is not DeviceClass.APPLE:
-        return Found()
-    gpu = replace(
-        host.device,
-        id="Metal",
-        bandwidth_measured_gb_s=None,
-        pool=measured(SYSTEM_POOL, "Apple silicon has one memory"),
-        held_by=None,
-    )
-    return Found(
-        devices=(gpu,),
-        notes=(
-            (
-                "Metal and CPU share one memory: a split between them adds neither capacity nor "
-                "bandwidth"
-            ),
-        ),
-    )
 
 
 def probe_other(machine: Machine, sampling: Sampling) -> Found:

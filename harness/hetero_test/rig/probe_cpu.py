@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from hetero_test.launch.query import ToolState
 from hetero_test.rig.bandwidth import soldered_bandwidth
 from hetero_test.rig.cpu import (
     Processor,
@@ -27,9 +26,9 @@ from hetero_test.rig.cpu import (
     read_modules,
     read_processor,
 )
-from hetero_test.rig.facts import SYSTEM_POOL, CpuFacts, DeviceClass, DeviceFacts, Holder
+from hetero_test.rig.facts import SYSTEM_POOL, CpuFacts, DeviceFacts, Holder
 from hetero_test.rig.links import read_text
-from hetero_test.rig.sourced import Origin, Sourced, measured, specified
+from hetero_test.rig.sourced import Origin, Sourced, measured
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,14 +53,12 @@ class Host:
     memory_limit_bytes: Sourced[int] | None
     memory_configuration: Sourced[str] | None
     swap_bytes: Sourced[int] | None
-    os: Sourced[str] | None
+    os: Sourced[str]
     notes: tuple[str, ...]
 
 
 def probe_host(machine: Machine) -> Host:
     """The processor and its memory."""
-    if machine.system == "Darwin":
-        return _mac(machine)
     processor = read_processor(machine.run)
     cpu = processor.cpu
     modules, without = read_modules(machine.run)
@@ -164,66 +161,11 @@ def _heavy(machine: Machine, total: Sourced[int] | None) -> tuple[Holder, ...] |
     return name_holders(found[:MOST_HEAVY], machine.proc, "VmRSS in /proc")
 
 
-def _os(machine: Machine) -> Sourced[str] | None:
+def _os(machine: Machine) -> Sourced[str]:
     text = read_text(machine.os_release) or ""
     found = re.search(r'^PRETTY_NAME="?([^"\n]*)"?$', text, re.MULTILINE)
-    name = found[1] if found else machine.system
-    if not name:
-        return None
+    name = found[1] if found else "Linux"
     return measured(f"{name}, kernel {machine.kernel}".strip(), "os-release, uname")
-
-
-def _mac(machine: Machine) -> Host:
-    """A Mac: one chip, one memory, by ``sysctl``. The GPU is `Metal` of the same pool."""
-    values = {}
-    notes = []
-    for key in ("machdep.cpu.brand_string", "hw.memsize", "hw.physicalcpu", "hw.logicalcpu"):
-        result = machine.run(("sysctl", "-n", key))
-        if result.state is ToolState.ANSWERED:
-            values[key] = result.stdout.strip()
-        else:
-            notes.append(result.trouble)
-    name = values.get("machdep.cpu.brand_string")
-    total = _of(_whole(values.get("hw.memsize")), "sysctl hw.memsize")
-    told = soldered_bandwidth(name) if name else None
-    if told is None:
-        notes.append("the nominal bandwidth of the memory is unknown")
-    cpu = CpuFacts(
-        name=measured(name, "sysctl machdep.cpu.brand_string") if name else None,
-        cores=_of(_whole(values.get("hw.physicalcpu")), "sysctl hw.physicalcpu"),
-        threads=_of(_whole(values.get("hw.logicalcpu")), "sysctl hw.logicalcpu"),
-    )
-    apple = name is not None and name.startswith("Apple")
-    kind = (
-        specified(DeviceClass.APPLE, f"{name!r} is Apple silicon")
-        if apple
-        else processor_class(cpu)
-    )
-    read, remark = _read(machine, Processor(cpu=cpu), total, None, told)
-    notes += [remark] if remark else []
-    return Host(
-        device=DeviceFacts(
-            id="CPU",
-            device_class=kind,
-            name=cpu.name,
-            memory_bytes=total,
-            bandwidth_specified_gb_s=told,
-            bandwidth_measured_gb_s=read,
-            pool=measured(SYSTEM_POOL, "the processor's memory is the system's"),
-        ),
-        cpu=cpu,
-        memory_bytes=total,
-        memory_available_bytes=None,
-        memory_limit_bytes=None,
-        memory_configuration=None,
-        swap_bytes=None,
-        os=measured(f"macOS, kernel {machine.kernel}", "uname"),
-        notes=tuple(notes),
-    )
-
-
-def _whole(text: str | None) -> int | None:
-    return int(text) if text and text.isdecimal() and len(text) < 19 else None
 
 
 def _of(value: int | None, source: str) -> Sourced[int] | None:

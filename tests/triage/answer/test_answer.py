@@ -111,7 +111,7 @@ def test_a_card_for_the_attention_of_a_mixture_is_go_beside_a_desktop(
     assert best.option.key == "resident:CUDA0+CPU"
     assert best.verdict.call is Call.GO
     assert best.option.family is Family.RESIDENT
-    flags = {words.engine: words.flags for words in best.option.words}
+    flags = {words.engine: words.flags for words in best.option.flags}
     assert re.search(r'-ot "blk\\\.\(.*\)\\\.ffn_\.\*_exps=CPU"', flags["llama.cpp"])
     assert "," not in flags["llama.cpp"].split("-ot")[1]
     assert flags["ik_llama.cpp"].startswith("-ngl 99")
@@ -122,7 +122,7 @@ def test_the_ot_rule_matches_exactly_the_layers_that_stay_slow(beliefs: Beliefs,
     found = answer(question(mixture(expert_mb=900), rig(card(), cpu())), beliefs, q)
     option = by_key(found, "resident:CUDA0+CPU").option
     count = int(re.search(r"experts of (\d+) of 48", option.title)[1])  # type: ignore[index]
-    expression = re.search(r'-ot "(.*)=CPU"', option.words[0].flags)[1]  # type: ignore[index]
+    expression = re.search(r'-ot "(.*)=CPU"', option.flags[0].flags)[1]  # type: ignore[index]
     matched = [i for i in range(48) if re.search(expression, f"blk.{i}.ffn_up_exps.weight")]
     assert matched == list(range(count))
     assert fits(option.fills) is Fit.YES
@@ -319,8 +319,8 @@ def test_a_drafter_is_held_against_the_targets_own_head(beliefs: Beliefs, q: flo
         if "break-even" in note
     ]
     assert numbers[0] < numbers[1]
-    assert "-md DRAFT.gguf" in other.option.words[0].flags
-    assert other.option.words[0].flags.startswith("-dev CUDA0")
+    assert "-md DRAFT.gguf" in other.option.flags[0].flags
+    assert other.option.flags[0].flags.startswith("-dev CUDA0")
 
 
 def test_a_measured_v_and_a_measured_drafter_are_used(beliefs: Beliefs, q: float) -> None:
@@ -399,7 +399,7 @@ def test_a_second_card_beside_a_host_that_computes_the_experts_is_not_go(
     assert found.verdict.call in (Call.NO_GO, Call.MEASURE_FIRST)
     assert "between the cards" in found.verdict.decides
     assert fits(found.option.fills) is Fit.YES
-    expression = re.search(r'-ot "(.*)=CPU"', found.option.words[0].flags)[1]  # type: ignore[index]
+    expression = re.search(r'-ot "(.*)=CPU"', found.option.flags[0].flags)[1]  # type: ignore[index]
     slow = [i for i in range(94) if re.search(expression, f"blk.{i}.ffn_up_exps.weight")]
     assert f"experts of {len(slow)} of 94 layers" in found.option.title
     near = replace(pair, peer_access=measured(True, "driver"))
@@ -420,7 +420,7 @@ def test_a_speed_that_no_placement_explains_is_taken_for_something_else(
 
 def shares_of(ranked: Ranked) -> list[float]:
     """What ``-ts`` says."""
-    told = re.search(r"-ts ([\d.,]+)", ranked.option.words[0].flags)
+    told = re.search(r"-ts ([\d.,]+)", ranked.option.flags[0].flags)
     assert told is not None
     return [float(share) for share in told[1].split(",")]
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hetero_test.engines.llama_cpp.placement_flags import parse_flags
 from hetero_test.errors import UsageError
 from hetero_test.rig.facts import Workload
 from hetero_test.rig.facts_file import dump_rig, load_rig
@@ -17,7 +18,7 @@ from hetero_test.rig.sourced import Origin
 from hetero_test.triage.answer.calibrate import calibrate, read_run
 from hetero_test.triage.cost.priors import PRIORS
 from hetero_test.triage.cost.token import log_ms
-from hetero_test.triage.options.from_flags import flagged_placement, parse_flags
+from hetero_test.triage.options.from_flags import placement_from_flags
 from tests.triage.rigs import apu, card, cpu, dense, mixture, question, rig
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def test_fitted_bandwidths_come_close_to_those_of_the_machine(
     for name, flags in VARIANTS.items():
         said = parse_flags(["-ngl", "99", *flags])
         splits = {"1": 98, "2": 50}.get(name)
-        placement = flagged_placement(asked, sizes, said, splits)
+        placement = placement_from_flags(asked, sizes, said, splits)
         assert placement is not None
         speeds[name] = 1e3 / true_ms(placement)
     folder = write_run(tmp_path / "out", VARIANTS, speeds)
@@ -106,7 +107,7 @@ def test_fitted_bandwidths_come_close_to_those_of_the_machine(
     refitted = replace(asked, rig=result.rig)
     for lesson in result.lessons:
         said = parse_flags(["-ngl", "99", *VARIANTS[lesson.variant]])
-        placement = flagged_placement(refitted, sizes, said, lesson.splits)
+        placement = placement_from_flags(refitted, sizes, said, lesson.splits)
         assert placement is not None
         told = beliefs.copy().predict(partial(log_ms, placement))[0]
         assert math.exp(told) == pytest.approx(1e3 / lesson.tok_s, rel=0.1)
@@ -206,7 +207,9 @@ def test_a_log_whose_folder_no_path_can_name_tells_nothing(
 def test_flags_say_which_devices_read(flags: str, devices: set[str], parallel: bool) -> None:
     """As the engine would place a dense model."""
     asked = question(dense(), rig(card(), card("CUDA1"), cpu()))
-    found = flagged_placement(asked, asked.sizes_of(asked.model), parse_flags(flags.split()), None)
+    found = placement_from_flags(
+        asked, asked.sizes_of(asked.model), parse_flags(flags.split()), None
+    )
     assert found is not None
     assert {part.device for part in found.reads} == devices
     assert found.parallel is parallel
@@ -220,7 +223,7 @@ def test_shares_follow_ts_else_memory() -> None:
     asked = question(dense(), rig(card(gib=24), card("CUDA1", gib=12), cpu()))
     sizes = asked.sizes_of(asked.model)
     for flags, share in (("-ts 3,1", 0.75), ("", 2 / 3)):
-        found = flagged_placement(asked, sizes, parse_flags(flags.split()), None)
+        found = placement_from_flags(asked, sizes, parse_flags(flags.split()), None)
         assert found is not None
         first = sum(part.gb for part in found.reads if part.device == "CUDA0")
         assert first / sizes.trunk_gb == pytest.approx(share)
@@ -229,12 +232,12 @@ def test_shares_follow_ts_else_memory() -> None:
 def test_a_rig_without_any_device_has_no_placement() -> None:
     """And layers cannot stay on a host that is not listed."""
     asked = question(dense(), rig())
-    assert flagged_placement(asked, asked.sizes_of(asked.model), parse_flags([]), None) is None
+    assert placement_from_flags(asked, asked.sizes_of(asked.model), parse_flags([]), None) is None
     lonely = question(dense(), rig(card()))
     said = parse_flags(["-ngl", "10"])
-    assert flagged_placement(lonely, lonely.sizes_of(lonely.model), said, None) is None
+    assert placement_from_flags(lonely, lonely.sizes_of(lonely.model), said, None) is None
     integrated = question(dense(), rig(apu()))
-    found = flagged_placement(
+    found = placement_from_flags(
         integrated, integrated.sizes_of(integrated.model), parse_flags([]), None
     )
     assert found is not None

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_test.triage.options.engine_flags import layer_alternatives
-from hetero_test.triage.options.from_flags import (
+from hetero_test.engines.llama_cpp.placement_flags import (
     PlacementFlags,
+    layer_alternatives,
     parse_flags,
     parse_text,
     same_placement,

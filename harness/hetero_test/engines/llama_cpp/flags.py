@@ -13,23 +13,29 @@ DRAFT_SOURCE: Final = ("-hfd", "-hfrd", "--hf-repo-draft", "--spec-draft-hf")
 SPECULATION: Final = ("--spec-type",)
 RPC: Final = ("--rpc",)
 
+DEVICES: Final = ("-dev", "--device")
+GPU_LAYERS: Final = ("-ngl", "--gpu-layers", "--n-gpu-layers")
+SPLIT_MODE: Final = ("-sm", "--split-mode")
+SHARES: Final = ("-ts", "--tensor-split")
+MAIN_GPU: Final = ("-mg", "--main-gpu")
+OVERRIDES: Final = ("-ot", "--override-tensor")
+CPU_EXPERTS: Final = ("-cmoe", "--cpu-moe")
+CPU_EXPERT_LAYERS: Final = ("-ncmoe", "--n-cpu-moe")
+CPU_FEED_FORWARD_LAYERS: Final = ("-ncffn", "--n-cpu-ffn")
+KV_OFFLOAD: Final = ("-kvo", "--kv-offload", "-nkvo", "--no-kv-offload")
+DRAFT_DEVICES: Final = ("-devd", "--device-draft", "--spec-draft-device")
+DRAFT_LENGTH: Final = ("--draft", "--draft-max", "--spec-draft-n-max")
+
+ELSEWHERE: Final = frozenset(
+    {*OVERRIDES, *CPU_EXPERTS, *CPU_EXPERT_LAYERS, *CPU_FEED_FORWARD_LAYERS}
+)
+"""Flags that put parts of layers elsewhere than on the layers' devices."""
 _MAIN_PLACEMENT: Final = frozenset(
-    {
-        *("-dev", "--device"),
-        *("-ngl", "--gpu-layers", "--n-gpu-layers"),
-        *("-sm", "--split-mode"),
-        *("-ts", "--tensor-split"),
-        *("-mg", "--main-gpu"),
-        *("-ot", "--override-tensor"),
-        *("-cmoe", "--cpu-moe"),
-        *("-ncmoe", "--n-cpu-moe"),
-        *("-ncffn", "--n-cpu-ffn"),
-        *("-kvo", "--kv-offload", "-nkvo", "--no-kv-offload"),
-    }
+    {*DEVICES, *GPU_LAYERS, *SPLIT_MODE, *SHARES, *MAIN_GPU, *ELSEWHERE, *KV_OFFLOAD}
 )
 _DRAFT_PLACEMENT: Final = frozenset(
     {
-        *("-devd", "--device-draft", "--spec-draft-device"),
+        *DRAFT_DEVICES,
         *("-ngld", "--gpu-layers-draft", "--n-gpu-layers-draft", "--spec-draft-ngl"),
         *("-otd", "--override-tensor-draft", "--spec-draft-override-tensor"),
         *("-cmoed", "--cpu-moe-draft", "--spec-draft-cpu-moe"),
@@ -37,10 +43,7 @@ _DRAFT_PLACEMENT: Final = frozenset(
     }
 )
 _SWITCHES: Final = frozenset(
-    {
-        *("-cmoe", "--cpu-moe", "-cmoed", "--cpu-moe-draft", "--spec-draft-cpu-moe"),
-        *("-kvo", "--kv-offload", "-nkvo", "--no-kv-offload"),
-    }
+    {*CPU_EXPERTS, "-cmoed", "--cpu-moe-draft", "--spec-draft-cpu-moe", *KV_OFFLOAD}
 )
 """Placement flags that take no value."""
 

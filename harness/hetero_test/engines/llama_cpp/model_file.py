@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from hetero_test.engines.llama_cpp import flags as llama_flags
 from hetero_test.engines.llama_cpp.residency import INPUT
@@ -90,16 +90,6 @@ def _number(header: GgufHeader, key: str) -> int | None:
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
-_DEVICES: Final = ("-dev", "--device")
-_LAYERS: Final = ("-ngl", "--gpu-layers", "--n-gpu-layers")
-_ELSEWHERE: Final = frozenset(
-    {
-        *("-ot", "--override-tensor", "-cmoe", "--cpu-moe", "-ncmoe", "--n-cpu-moe"),
-        *("-ncffn", "--n-cpu-ffn"),
-    }
-)
-
-
 def cannot_fit(devices: Sequence[Device], flags: Sequence[str]) -> str | None:
     """Why a placement cannot fit, in words; None where it may.
 
@@ -108,12 +98,12 @@ def cannot_fit(devices: Sequence[Device], flags: Sequence[str]) -> str | None:
         flags: the user's and the variant's.
     """
     path = llama_flags.value(flags, llama_flags.MODEL)
-    named = (llama_flags.value(flags, _DEVICES) or "").split(",")
+    named = (llama_flags.value(flags, llama_flags.DEVICES) or "").split(",")
     used = [device for device in devices if device.id in named]
-    if path is None or len(used) < len(named) or _ELSEWHERE & set(flags):
+    if path is None or len(used) < len(named) or llama_flags.ELSEWHERE & set(flags):
         return None
     facts = model_facts(path)
-    layers = llama_flags.value(flags, _LAYERS) or ""
+    layers = llama_flags.value(flags, llama_flags.GPU_LAYERS) or ""
     every_layer = layers == "all" or (
         layers.isdecimal() and facts.layers is not None and int(layers) > facts.layers
     )

@@ -109,6 +109,9 @@ BUFFER: Final = re.compile(rb"(\S++) ++(?:(model|KV|RS|compute|output) )?buffer 
 BUFFER_WORDS: Final = b"buffer size ="
 """What stands in every line that :data:`BUFFER` may match."""
 
+UMA: Final = re.compile(rb"ggml_vulkan: (\d{1,3}) = .{1,200}? \|.*?\buma: ([01])\b")
+"""``ggml_vulkan: 0 = AMD Radeon Graphics (radv) | uma: 1 | fp16: 1 | …``; only triage asks."""
+
 # Quantifiers are possessive, since a head that fitted need never be given back.
 HEAD: Final = re.compile(
     rb"(?:\d{1,15}+\.\d{1,15}+\.\d{1,15}+\.\d{1,15}+ )?+"

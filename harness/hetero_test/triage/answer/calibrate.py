@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hetero_test.engines.llama_cpp.loader_log import parse_loader_log
+from hetero_test.engines.llama_cpp.loader_log import scan_loader_log
+from hetero_test.engines.llama_cpp.placement_flags import parse_flags
 from hetero_test.errors import UsageError
 from hetero_test.formats.json import JsonError
 from hetero_test.rig.facts import EffectiveBandwidth, RigFacts, Workload
@@ -23,7 +24,7 @@ from hetero_test.triage.cost.placement import Placement
 from hetero_test.triage.cost.token import CPUS, log_ms, weight_gb_s
 from hetero_test.triage.learn.fit import SPEED_NOISE
 from hetero_test.triage.learn.interval import Z80
-from hetero_test.triage.options.from_flags import flagged_placement, parse_flags
+from hetero_test.triage.options.from_flags import placement_from_flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -127,7 +128,7 @@ def _lessons(
             passed_over.append((name, "its flags say no placement"))
             continue
         splits = _splits_of(document, name, rundir)
-        placement = flagged_placement(question, sizes, flags, splits)
+        placement = placement_from_flags(question, sizes, flags, splits)
         if placement is None:
             passed_over.append((name, "its flags name a device that the rig does not have"))
             continue
@@ -152,8 +153,8 @@ def _splits_of(document: Mapping[str, Any], variant: str, rundir: Path) -> int |
         for stream in ("stderr", "stdout"):
             path = rundir / str(folder) / stream
             try:
-                with path.open(encoding="utf-8", errors="replace") as lines:
-                    found = parse_loader_log(lines).decode_splits
+                with path.open("rb") as log:
+                    found = scan_loader_log(log).decode_splits
             except (OSError, ValueError):  # a folder may be named so that no path has its name
                 continue
             if found is not None:

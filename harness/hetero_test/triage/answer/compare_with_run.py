@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from hetero_test.engines.llama_cpp.placement_flags import parse_flags, parse_text, same_placement
 from hetero_test.errors import UsageError
 from hetero_test.triage.answer.json import SCHEMA
-from hetero_test.triage.options.from_flags import parse_flags, parse_text, same_placement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

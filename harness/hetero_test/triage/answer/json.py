@@ -145,7 +145,7 @@ def _option(ranked: Ranked) -> dict[str, Any]:
             {"kind": t.kind.value, "where": t.where, "ms": t.amount, "because": t.because}
             for t in forecast.terms
         ],
-        "flags": [{"engine": words.engine, "flags": words.flags} for words in option.words],
+        "flags": [{"engine": words.engine, "flags": words.flags} for words in option.flags],
         "notes": list(option.notes),
     }
 

@@ -108,7 +108,7 @@ def judge(
     call, reason = _by_gain(forecast)
     if call is not Call.NO_GO:
         call, reason = _by_request(forecast, call, reason)
-    if not option.words and call is not Call.NO_GO:
+    if not option.flags and call is not Call.NO_GO:
         call, reason = _elsewhere(forecast.gain, reason)
     if call is Call.GO and fit is Fit.UNKNOWN:
         call, reason = Call.MEASURE_FIRST, f"{reason}, but whether it fits is not known"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hetero_test.engines.llama_cpp import placement_flags
 from hetero_test.triage.cost.memory import CONTEXT_BYTES, compute_buffer_bytes, fill
 from hetero_test.triage.cost.placement import Placement, Read
 from hetero_test.triage.cost.prompt import Computing, Prompt, Regime
-from hetero_test.triage.options import engine_flags
 from hetero_test.triage.options.devices import device_of, host, is_cpu, told_us
 from hetero_test.triage.options.option import Family, Option
 
@@ -39,7 +39,7 @@ def alone(question: Question, sizes: ModelBytes, device: DeviceFacts) -> Option:
         devices=(device.id,),
         placement=replace(placement_on(question, sizes, device), reads=reads_on(device.id, sizes)),
         fills=(fill(device, question.rig, parts), *host_fill(question, sizes, device)),
-        words=engine_flags.alone(device.id, cpu=is_cpu(device)),
+        flags=placement_flags.alone(device.id, cpu=is_cpu(device)),
         prompt=prompt_on(question, sizes, ((device, 1.0),)),
         regime=Regime.RESIDENT,
     )
@@ -145,9 +145,9 @@ def endpoints(first: Option, second: Option) -> Option:
         devices=(*first.devices, *second.devices),
         placement=first.placement,
         fills=(*first.fills, *(f for f in second.fills if f.device in second.devices)),
-        words=tuple(
-            engine_flags.Words(engine=a.engine, flags=f"{a.flags}   and   {b.flags}")
-            for a, b in zip(first.words, second.words, strict=True)
+        flags=tuple(
+            placement_flags.EngineFlags(engine=a.engine, flags=f"{a.flags}   and   {b.flags}")
+            for a, b in zip(first.flags, second.flags, strict=True)
         ),
         prompt=first.prompt,
         regime=first.regime,

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hetero_test.engines.llama_cpp import placement_flags
 from hetero_test.rig.facts import DeviceFacts
 from hetero_test.triage.cost.memory import capacity, fill
 from hetero_test.triage.cost.prompt import Regime
 from hetero_test.triage.cost.terms import wire_us
-from hetero_test.triage.options import engine_flags
 from hetero_test.triage.options.alone import host_fill, placement_on, prompt_on, reads_on
 from hetero_test.triage.options.devices import link_gb_s, peer_access, told_us
 from hetero_test.triage.options.option import Family, Option
@@ -83,7 +83,7 @@ def two_cards_and_host(
         devices=ids,
         placement=_placement(question, sizes, parts, host),
         fills=_fills(question, sizes, parts, host),
-        words=engine_flags.cards_and_host(
+        flags=placement_flags.cards_and_host(
             [card.id for card in cards], [len(part.layers) for part in parts], host.expert_layers
         ),
         notes=("each split waits for copies between the cards unless they have peer access",),
@@ -236,7 +236,7 @@ def tensor_parallel(
         devices=(first.id, second.id),
         placement=_parallel_placement(question, sizes, devices, shares),
         fills=_parallel_fills(question, sizes, devices, shares),
-        words=engine_flags.parallel((first.id, second.id), shares),
+        flags=placement_flags.parallel((first.id, second.id), shares),
         prompt=replace(
             prompt_on(question, sizes, tuple(zip(devices, shares, strict=True))), parallel=True
         ),

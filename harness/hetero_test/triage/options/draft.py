@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from hetero_test.engines.llama_cpp import placement_flags
 from hetero_test.triage.cost.drafting import break_even_p, implied_beta, round_cost, speedup, to_p
 from hetero_test.triage.cost.memory import compute_buffer_bytes, fill
 from hetero_test.triage.cost.placement import Drafting, DraftKind, Placement
 from hetero_test.triage.cost.terms import total
 from hetero_test.triage.cost.token import step_terms, verify_cost
-from hetero_test.triage.options import engine_flags
 from hetero_test.triage.options.alone import reads_on
 from hetero_test.triage.options.devices import device_of, told_us
 from hetero_test.triage.options.option import Family, Option
@@ -65,7 +65,7 @@ def own_head(question: Question, base: Option) -> Option | None:
         devices=base.devices,
         placement=replace(base.placement, drafting=drafting),
         fills=base.fills,
-        words=engine_flags.joined(base.words, engine_flags.own_head(window)),
+        flags=placement_flags.joined(base.flags, placement_flags.own_head(window)),
         prompt=base.prompt,
         regime=base.regime,
         prompt_note=base.prompt_note,
@@ -109,7 +109,7 @@ def external(
         devices=tuple(dict.fromkeys((*base.devices, device.id))),
         placement=placement,
         fills=(*base.fills, fill(device, question.rig, parts)),
-        words=engine_flags.joined(base.words, engine_flags.drafter(device.id, asked.window)),
+        flags=placement_flags.joined(base.flags, placement_flags.drafter(device.id, asked.window)),
         prompt=base.prompt,
         regime=base.regime,
         prompt_note=base.prompt_note,

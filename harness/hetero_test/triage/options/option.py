@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hetero_test.engines.llama_cpp.placement_flags import EngineFlags
 from hetero_test.triage.cost.memory import Fill
 from hetero_test.triage.cost.placement import Placement
 from hetero_test.triage.cost.prompt import Prompt, Regime
-from hetero_test.triage.options.engine_flags import Words
 
 
 class Family(StrEnum):
@@ -37,7 +37,7 @@ class Option:
     """Ids of all devices that it occupies."""
     placement: Placement
     fills: tuple[Fill, ...] = ()
-    words: tuple[Words, ...] = ()
+    flags: tuple[EngineFlags, ...] = ()
     prompt: Prompt | None = None
     """None: its prefill cannot be predicted; `prompt_note` says why."""
     regime: Regime | None = None

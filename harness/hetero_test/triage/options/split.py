@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hetero_test.engines.llama_cpp import placement_flags
 from hetero_test.triage.cost.memory import (
     CONTEXT_BYTES,
     capacity,
@@ -19,7 +20,6 @@ from hetero_test.triage.cost.memory import (
 from hetero_test.triage.cost.placement import Hot
 from hetero_test.triage.cost.prompt import Regime
 from hetero_test.triage.cost.terms import read_ms
-from hetero_test.triage.options import engine_flags
 from hetero_test.triage.options.alone import host_fill, placement_on, prompt_on, reads_on
 from hetero_test.triage.options.devices import is_cpu, link_gb_s, nominal, pair_sync_us, peer_access
 from hetero_test.triage.options.option import Family, Option
@@ -70,7 +70,7 @@ def by_role(
             fill(slow, question.rig, {"experts": float(on_slow), **buffers(question, slow)}),
             *host_fill(question, sizes, slow),
         ),
-        words=engine_flags.by_role(
+        flags=placement_flags.by_role(
             fast.id, slow.id, slow_layers, slow_is_cpu=is_cpu(slow), all_layers=not held
         ),
         notes=_role_notes(question, sizes, fast, slow),
@@ -115,7 +115,7 @@ def some_experts(
             fill(card, question.rig, {"experts": float(moved), **buffers(question, card)}),
             *host_fill(question, sizes, big),
         ),
-        words=engine_flags.some_experts(
+        flags=placement_flags.some_experts(
             big.id, card.id, sizes.expert_layers[-held:], big_is_cpu=is_cpu(big)
         ),
     )
@@ -156,9 +156,9 @@ def contiguous(
             layer_fill(question, sizes, slow, 1 - share),
             *host_fill(question, sizes, slow),
         ),
-        words=engine_flags.partly_host(fast.id, held)
+        flags=placement_flags.partly_host(fast.id, held)
         if is_cpu(slow)
-        else engine_flags.contiguous((fast.id, slow.id), (held, sizes.layers - held)),
+        else placement_flags.contiguous((fast.id, slow.id), (held, sizes.layers - held)),
         notes=_range_notes(sizes, fast, slow, share),
     )
     return with_prompt(question, sizes, option, fast, slow, on_slow, fast_share=share)
