@@ -48,11 +48,14 @@ class Lineup:
         self.baseline = first_baseline(record, probe)
         self.groups = groups(record, probe)
         self.planned = tuple(e.variant.id for e in record.manifest.variants if e.planned)
-        known = {entry.variant.id for entry in record.manifest.variants}
+        known = record.index.rank.keys()
+        self._groups = {group.residency.key: group for group in self.groups}
+        self._refusals: dict[tuple[str, str, int], str | None] = {}
         self._runs: dict[str, list[Run]] = {}
-        for run in sorted(record.runs, key=lambda run: (run.order, run.repeat)):
+        mine = record.index.by_prompt.get(probe, ())
+        for run in sorted(mine, key=lambda run: (run.order, run.repeat)):
             # Runs under a variant's own id are those of the rounds, whatever else is stored.
-            if run.probe == probe and (run.variant in known) == (run.purpose is Purpose.ROUND):
+            if (run.variant in known) == (run.purpose is Purpose.ROUND):
                 self._runs.setdefault(run.variant, []).append(run)
         self.extra = tuple(name for name in self._runs if name not in known)
 
@@ -68,7 +71,7 @@ class Lineup:
 
     def group_of(self, run: Run) -> Group | None:
         """The group in which a run is, or would be if it were usable."""
-        return next((g for g in self.groups if g.residency.equals(run.residency)), None)
+        return self._groups.get(run.residency.key) if run.residency.known else None
 
     def pairs(self) -> tuple[Run, ...]:
         """The baseline's comparable runs in pairs with one shared size."""
@@ -81,6 +84,11 @@ class Lineup:
 
     def refuses(self, reference: Run) -> str | None:
         """Why a run cannot serve as a reference, or None when it can."""
+        if reference.key not in self._refusals:
+            self._refusals[reference.key] = self._refusal(reference)
+        return self._refusals[reference.key]
+
+    def _refusal(self, reference: Run) -> str | None:
         streams = {
             run.stream
             for run in self.of(reference.variant)
@@ -135,8 +143,7 @@ class Lineup:
             if run.state is RunState.TIMED_OUT:
                 why = f"not run again after it timed out (repeat {run.repeat})"
                 return Result.INCONCLUSIVE, why
-        hung = {run.variant for run in self.record.warmup if run.state is RunState.TIMED_OUT}
-        if name in hung - {self.base}:
+        if name in self.record.index.hung_before:
             return Result.INCONCLUSIVE, "not run again after it timed out before the rounds"
         ending, cut = self.record.ending, self.record.ending_reason
         if ending is Ending.COMPLETE:

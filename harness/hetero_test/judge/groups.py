@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from hetero_test.values.reading import Residency
-from hetero_test.values.run import Purpose, Run, RunState
+from hetero_test.values.run import Run, RunState
 from hetero_test.values.run_ids import anchor_id, home_id
 
 if TYPE_CHECKING:
@@ -82,13 +82,7 @@ def unreached(runs: Iterable[Run]) -> bool:
 
 def of_rounds(record: Record, probe: str) -> tuple[Run, ...]:
     """The runs of the rounds of one probe, in matrix order, then by repeat."""
-    rank = {entry.variant.id: place for place, entry in enumerate(record.manifest.variants)}
-    mine = [
-        run
-        for run in record.runs
-        if run.purpose is Purpose.ROUND and run.probe == probe and run.variant in rank
-    ]
-    return tuple(sorted(mine, key=lambda run: (rank[run.variant], run.repeat)))
+    return record.index.rounds.get(probe, ())
 
 
 def first_baseline(record: Record, probe: str) -> Run | None:

@@ -13,7 +13,7 @@ from hetero_test.judge.groups import baseline_id
 from hetero_test.judge.near_tie import explained
 from hetero_test.judge.rules import comparisons
 from hetero_test.judge.streams import clusters
-from hetero_test.judge.variants import MOVED, effects_of, summaries_of, variant_of
+from hetero_test.judge.variants import MOVED, summaries_of
 from hetero_test.judge.warnings import cautions, draft_cautions
 from hetero_test.judge.wording import headline, sentence, unfinished
 from hetero_test.values.record import Ending
@@ -21,7 +21,7 @@ from hetero_test.values.run import Effect
 from hetero_test.values.verdict import Conclusion, Judgment, Kind, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from hetero_test.values.record import Record
     from hetero_test.values.verdict import Verdict
@@ -36,9 +36,8 @@ def judge(record: Record) -> Judgment:
     )
     record = replace(record, runs=runs, rechecks=rechecks)
     found = explained(record, comparisons(record))
-    effects = effects_of(record)
-    conclusion, reason = _conclusion(record, found, effects)
-    summaries = summaries_of(record, found, effects)
+    conclusion, reason = _conclusion(record, found)
+    summaries = summaries_of(record, found)
     warnings = (*record.manifest.warnings, *record.warnings, *cautions(record, found))
     return Judgment(
         conclusion=conclusion,
@@ -51,9 +50,7 @@ def judge(record: Record) -> Judgment:
     )
 
 
-def _conclusion(
-    record: Record, found: Sequence[Verdict], effects: Mapping[str, Effect | None]
-) -> tuple[Conclusion, str]:
+def _conclusion(record: Record, found: Sequence[Verdict]) -> tuple[Conclusion, str]:
     """The conclusion and the reason for it, by the rules in their order."""
     if (versions := _several_versions(record)) is not None:
         return Conclusion.INCONCLUSIVE, versions
@@ -70,9 +67,10 @@ def _conclusion(
     passed = [v for v in found if v.result is Result.PASS and v.kind is not Kind.REPEAT]
     if not passed:
         return Conclusion.INCONCLUSIVE, "no placement was compared with anything"
-    if not any(effects.get(variant_of(record, v.variant)) in MOVED for v in passed):
+    effects = record.index.effects
+    if not any(effects.get(record.index.behind(v.variant)) in MOVED for v in passed):
         return Conclusion.INCONCLUSIVE, "the streams are equal, but nothing was seen to move"
-    if record.manifest.strict and (why := _strict(record, found, effects)):
+    if record.manifest.strict and (why := _strict(record, found)):
         return Conclusion.INCONCLUSIVE, f"strict: {why}"
     return Conclusion.PASS, "every comparison is equal"
 
@@ -88,7 +86,7 @@ def _several_versions(record: Record) -> str | None:
 def _noisy_baseline(record: Record, fails: Sequence[Verdict]) -> str | None:
     """What to say where the baseline's own repeats are all that differs."""
     base = baseline_id(record.manifest)
-    if any(variant_of(record, verdict.variant) != base for verdict in fails):
+    if any(record.index.behind(verdict.variant) != base for verdict in fails):
         return None
     names = [v.variant for v in fails]
     if base in names:
@@ -115,10 +113,9 @@ def _about(verdict: Verdict) -> str:
     return f"{what}{against}: {verdict.reason}"
 
 
-def _strict(
-    record: Record, found: Sequence[Verdict], effects: Mapping[str, Effect | None]
-) -> str | None:
+def _strict(record: Record, found: Sequence[Verdict]) -> str | None:
     """What keeps a strict matrix from passing although every comparison is equal."""
+    effects = record.index.effects
     for name, effect in effects.items():
         if effect is not None and effect not in MOVED:
             return f"the placement of variant {name} is {effect.words}"

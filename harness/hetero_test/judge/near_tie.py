@@ -97,11 +97,8 @@ def _pair(
 ) -> _Pair | None:
     """The two runs that a verdict compares."""
     if verdict.kind is Kind.REPEAT:
-        mine = [
-            run
-            for run in record.runs
-            if run.variant == verdict.variant and run.probe == verdict.probe and run.usable
-        ]
+        every = record.index.by_command.get((verdict.variant, verdict.probe), ())
+        mine = [run for run in every if run.usable]
         other = next((run for run in mine if run.stream != mine[0].stream), None)
         if other is None:
             other = mine[1] if len(mine) > 1 else None
@@ -132,18 +129,8 @@ def _of_all_probes(record: Record, this: Run, reference: Run) -> Iterator[_Pair]
     for probe in record.manifest.probes:
         if probe.name == this.probe:
             continue
-        sides = [
-            next(
-                (
-                    run
-                    for run in record.runs
-                    if run.variant == side.variant and run.probe == probe.name and run.usable
-                ),
-                None,
-            )
-            for side in (this, reference)
-        ]
-        one, other = sides
+        usable = record.index.first_usable
+        one, other = (usable.get((side.variant, probe.name)) for side in (this, reference))
         if one is not None and other is not None and one is not other:
             yield one, other
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hetero_test.judge.groups import comparable
-from hetero_test.values.run import Purpose, RunState
+from hetero_test.values.run import RunState
 from hetero_test.values.run_ids import Question, recheck_id
 from hetero_test.values.verdict import Kind, Result, Verdict
 
@@ -91,11 +91,7 @@ def _cause(run: Run, reference: Run) -> str | None:
 
 
 def _again(record: Record, question: Question, run: Run) -> tuple[Run, ...]:
-    name = recheck_id(run.variant, question)
-    mine = (r for r in record.rechecks if r.variant == name and r.probe == run.probe)
-    # Runs under the id of a further run are that only if they were made as one.
-    made = (r for r in mine if r.purpose is Purpose.RECHECK)
-    return tuple(sorted(made, key=lambda r: r.repeat))
+    return record.index.again.get((recheck_id(run.variant, question), run.probe), ())
 
 
 def _open(verdict: Verdict, cause: str, why: str) -> Verdict:

@@ -33,7 +33,7 @@ from hetero_test.judge.groups import (
 )
 from hetero_test.judge.recheck import moved, settle
 from hetero_test.judge.streams import alike, first_difference, lettering, parting
-from hetero_test.judge.variants import MOVED, effects_of
+from hetero_test.judge.variants import MOVED
 from hetero_test.values.run import Purpose
 from hetero_test.values.run_ids import shared_id
 from hetero_test.values.verdict import Kind, Result, Verdict
@@ -246,7 +246,7 @@ def _unclaimed(lineup: Lineup, run: Run) -> Verdict:
 
 def anchor_verdicts(lineup: Lineup) -> list[Verdict]:
     """Each repeat of every anchor that was begun, and of the pairs that stand in for one."""
-    effects = effects_of(lineup.record)
+    effects = lineup.record.index.effects
     found: list[Verdict] = []
     seen: set[str] = set()
     for group in lineup.groups:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hetero_test.values.run import stream_md5
 from hetero_test.values.verdict import Cluster, Difference
 
 if TYPE_CHECKING:
@@ -71,11 +70,11 @@ def clusters(runs: Iterable[Run]) -> tuple[Cluster, ...]:
     return tuple(
         Cluster(
             letter=letter(number),
-            md5=stream_md5(ids),
+            md5=members[0].md5 or "",
             residencies=tuple(dict.fromkeys(run.residency.label for run in members)),
             runs=tuple(run.key for run in members),
         )
-        for number, ((_, ids), members) in enumerate(found.items())
+        for number, members in enumerate(found.values())
     )
 
 

@@ -10,7 +10,8 @@ from hetero_test.values.run_ids import anchor_id, shared_id
 from hetero_test.values.verdict import Kind, Result, VariantSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
 
     from hetero_test.values.record import Record
     from hetero_test.values.run import PlannedVariant
@@ -20,56 +21,54 @@ MOVED = frozenset(effect for effect in Effect if effect.unmoved is None)
 """Effects with which an equal stream tells something of the placement."""
 
 
-def effects_of(record: Record) -> dict[str, Effect | None]:
-    """Each variant's worst effect over its usable runs; None for the baseline and without any."""
-    found: dict[str, Effect | None] = dict.fromkeys(e.variant.id for e in record.manifest.variants)
-    base = baseline_id(record.manifest)
-    for run in record.runs:
-        if run.variant not in found or run.variant == base or not run.usable:
-            continue
-        found[run.variant] = Effect.worst((run.effect, found[run.variant]))
-    return found
-
-
-def variant_of(record: Record, name: str) -> str:
-    """The matrix variant behind the id of an extra run."""
-    return next((run.of for run in record.runs if run.variant == name), name)
-
-
-def summaries_of(
-    record: Record, found: Sequence[Verdict], effects: Mapping[str, Effect | None]
-) -> tuple[VariantSummary, ...]:
+def summaries_of(record: Record, found: Sequence[Verdict]) -> tuple[VariantSummary, ...]:
     """What became of each variant, in matrix order."""
+    owners: dict[str, list[str]] = {}
+    for entry in record.manifest.variants:
+        name = entry.variant.id
+        for own in (name, anchor_id(name), shared_id(name)):
+            owners.setdefault(own, []).append(name)
+    mine: dict[str, list[Verdict]] = {}
+    for verdict in found:
+        for name in owners.get(verdict.variant, ()):
+            mine.setdefault(name, []).append(verdict)
+    tied = {v.variant for v in found if v.kind is Kind.ANCHOR and v.result is Result.PASS}
     return tuple(
-        _summary(record, entry, found, effects[entry.variant.id])
+        _summary(record, entry, mine.get(entry.variant.id, []), tied)
         for entry in record.manifest.variants
     )
 
 
 def _summary(
-    record: Record, entry: PlannedVariant, found: Sequence[Verdict], effect: Effect | None
+    record: Record, entry: PlannedVariant, mine: Sequence[Verdict], tied: AbstractSet[str]
 ) -> VariantSummary:
+    """What became of one variant.
+
+    Args:
+        record: the runs.
+        entry: the variant.
+        mine: the verdicts on it, on its anchor and on its pair.
+        tied: ids of the extra runs that tie their variant to the baseline.
+    """
     name = entry.variant.id
-    mine = [v for v in found if v.variant in {name, anchor_id(name), shared_id(name)}]
     passed = [v for v in mine if v.result is Result.PASS and v.kind is not Kind.REPEAT]
     own = any(v.kind is Kind.EXACT for v in passed)
     exact = bool(passed) and all(v.result in {Result.PASS, Result.SKIPPED} for v in mine)
     return VariantSummary(
         id=name,
-        effect=effect,
+        effect=record.index.effects[name],
         text=_text(record, entry, mine, own=own, tied=bool(passed)),
         exact=exact,
         own_residency=exact and own,
-        baseline_residency=exact and all(_reaches_baseline(record, v, found) for v in passed),
+        baseline_residency=exact and all(_reaches_baseline(record, v, tied) for v in passed),
     )
 
 
-def _reaches_baseline(record: Record, passed: Verdict, found: Sequence[Verdict]) -> bool:
+def _reaches_baseline(record: Record, passed: Verdict, tied: AbstractSet[str]) -> bool:
     """Whether a comparison was with the baseline, or with a run that an anchor ties to it."""
     assert passed.against is not None
     reference = passed.against[0]
-    tied = {v.variant for v in found if v.kind is Kind.ANCHOR and v.result is Result.PASS}
-    is_baseline = variant_of(record, reference) == baseline_id(record.manifest)
+    is_baseline = record.index.behind(reference) == baseline_id(record.manifest)
     return is_baseline or not tied.isdisjoint({anchor_id(reference), shared_id(reference)})
 
 

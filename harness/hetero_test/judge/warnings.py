@@ -5,19 +5,22 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from hetero_test.judge.groups import baseline_id, comparable, of_rounds
+from hetero_test.judge.groups import baseline_id, comparable
 from hetero_test.judge.recheck import MOVERS
 from hetero_test.judge.rules import renumbered
 from hetero_test.values.run import AS_PICKED, NO_TRACE, Purpose
 from hetero_test.values.verdict import Kind, Result
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hetero_test.values.reading import Speculation
     from hetero_test.values.record import Record
     from hetero_test.values.run import Run
     from hetero_test.values.verdict import Verdict
+
+Commands = list[tuple[str, list["Run"]]]
+"""The runs of each command of the rounds, beside the id of its variant."""
 
 DRIFT = 0.03
 """Relative change of decode time between first and last baseline that is worth telling."""
@@ -27,13 +30,14 @@ CACHED_REPEAT = 1.5
 
 def cautions(record: Record, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
     """Every warning that the runs of a record give reason for, each a sentence."""
+    commands = _commands(record)
     found = [
         *draft_cautions(record, verdicts),
-        *_moved(record),
+        *_moved(commands),
         *_devices(record),
-        *_same_lines(record),
-        *_drift(record),
-        *_cached(record),
+        *_same_lines(record, commands),
+        *_drift(record, commands),
+        *_cached(commands),
         *_warmup(record),
         *_after_hang(record),
         *(f"variant {r.variant}, repeat {r.repeat}: {t}" for r in record.runs for t in r.warnings),
@@ -49,21 +53,18 @@ def draft_cautions(record: Record, verdicts: Sequence[Verdict]) -> tuple[str, ..
 
     A drafter can be broken without the output showing it: the model corrects what it drafts.
     """
-    runs = {run.key: run for run in record.runs}
     found = []
     for verdict in verdicts:
         if verdict.result is Result.PASS:
-            found += [_drafted(one, other) for one, other in _equal_pairs(runs, verdict)]
+            found += [_drafted(one, other) for one, other in _equal_pairs(record, verdict)]
     return tuple(dict.fromkeys(text for text in found if text is not None))
 
 
-def _equal_pairs(
-    runs: dict[tuple[str, str, int], Run], verdict: Verdict
-) -> Iterator[tuple[Run, Run]]:
+def _equal_pairs(record: Record, verdict: Verdict) -> Iterator[tuple[Run, Run]]:
     """The pairs of runs that a verdict found equal."""
+    runs = record.index.by_key
     if verdict.kind is Kind.REPEAT:
-        command = (verdict.variant, verdict.probe)
-        mine = [run for run in runs.values() if run.key[:2] == command]
+        mine = record.index.by_command[verdict.variant, verdict.probe]
         yield from ((other, mine[0]) for other in mine[1:])
     else:
         assert verdict.against is not None
@@ -109,10 +110,10 @@ def _accepted(drafts: Speculation) -> str:
 # ---- what moved ---------------------------------------------------------------------------
 
 
-def _moved(record: Record) -> list[str]:
+def _moved(commands: Commands) -> list[str]:
     """Slots, swaps or shares that moved between repeats of one command."""
     found = []
-    for name, runs in _commands(record):
+    for name, runs in commands:
         usable = [run for run in runs if run.usable]
         labels = {run.residency.key: run.residency.label for run in usable if run.residency.known}
         if len(labels) > 1:
@@ -139,16 +140,18 @@ def _devices(record: Record) -> list[str]:
 # ---- what did not move --------------------------------------------------------------------
 
 
-def _same_lines(record: Record) -> list[str]:
+def _same_lines(record: Record, commands: Commands) -> list[str]:
     """Two placements with identical memory and role lines: a flag had no visible effect."""
+    base = baseline_id(record.manifest)
+    effects = {e.variant.id: dict(e.variant.effect) for e in record.manifest.variants}
     seen: dict[tuple[str, tuple[str, ...]], str] = {}
     told: dict[str, None] = {}
-    for name, runs in _commands(record):
+    for name, runs in commands:
         run = next((run for run in runs if run.usable and run.reading.lines), None)
         if run is None:
             continue
         other = seen.setdefault((run.probe, run.reading.lines), name)
-        if other != name and _differ_in_place(record, name, other):
+        if other != name and _differ_in_place(base, effects, name, other):
             told[
                 f"variants {other} and {name} have identical memory and role lines: "
                 "a flag had no visible effect"
@@ -156,14 +159,14 @@ def _same_lines(record: Record) -> list[str]:
     return list(told)
 
 
-def _differ_in_place(record: Record, one: str, other: str) -> bool:
+def _differ_in_place(
+    base: str, effects: Mapping[str, Mapping[str, str]], one: str, other: str
+) -> bool:
     """Whether two variants are meant to place something differently.
 
     A variant that says nothing of its effect is meant to differ from every other; what the
     engine picks itself may be what another variant asks for.
     """
-    base = baseline_id(record.manifest)
-    effects = {e.variant.id: dict(e.variant.effect) for e in record.manifest.variants}
     if any(not effects[name] and name != base for name in (one, other)):
         return True
     silent = {AS_PICKED, NO_TRACE, None}
@@ -177,11 +180,11 @@ def _differ_in_place(record: Record, one: str, other: str) -> bool:
 # ---- times --------------------------------------------------------------------------------
 
 
-def _drift(record: Record) -> list[str]:
+def _drift(record: Record, commands: Commands) -> list[str]:
     """The baseline that is slower or faster at the end than at the beginning."""
     base = baseline_id(record.manifest)
     found = []
-    for name, runs in _commands(record):
+    for name, runs in commands:
         speeds = [speed for _, speed in _timed(runs)]
         if name == base and speeds and abs(change := speeds[-1] / speeds[0] - 1) > DRIFT:
             found.append(
@@ -191,10 +194,10 @@ def _drift(record: Record) -> list[str]:
     return found
 
 
-def _cached(record: Record) -> list[str]:
+def _cached(commands: Commands) -> list[str]:
     """Repeats that are so much faster that they cannot have done the same work."""
     found = []
-    for name, runs in _commands(record):
+    for name, runs in commands:
         for (before, slow), (after, fast) in pairwise(_timed(runs)):
             if before.stream == after.stream and fast > CACHED_REPEAT * slow:
                 found.append(
@@ -240,16 +243,21 @@ def _after_hang(record: Record) -> list[str]:
 
 def _other_stream(record: Record, run: Run) -> bool:
     """Whether a further run of a command gave another stream at the residency it had before."""
-    mine = [r for r in of_rounds(record, run.probe) if r.variant == run.of and comparable(r)]
-    alike = [r for r in mine if r.residency.equals(run.residency)]
-    return bool(alike) and alike[0].stream != run.stream
+    mine = record.index.by_command.get((run.of, run.probe), ())
+    alike = [
+        each
+        for each in mine
+        if each.purpose is Purpose.ROUND
+        and comparable(each)
+        and each.residency.equals(run.residency)
+    ]
+    return bool(alike) and min(alike, key=lambda each: each.repeat).stream != run.stream
 
 
-def _commands(record: Record) -> Iterator[tuple[str, list[Run]]]:
+def _commands(record: Record) -> Commands:
     """The runs of each command of the rounds, in the order in which they were planned."""
     found: dict[tuple[str, str], list[Run]] = {}
     for run in sorted(record.runs, key=lambda run: run.order):
         if run.purpose is Purpose.ROUND:
             found.setdefault((run.variant, run.probe), []).append(run)
-    for (name, _), runs in found.items():
-        yield name, runs
+    return [(name, runs) for (name, _), runs in found.items()]

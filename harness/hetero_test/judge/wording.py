@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hetero_test.judge.groups import baseline_id
-from hetero_test.judge.variants import variant_of
 from hetero_test.publish.printable import printable
 from hetero_test.values.record import Ending
 from hetero_test.values.run import NO_TRACE, UNMOVED, Effect
@@ -110,7 +109,7 @@ def _none_started(states: set[RunState]) -> bool:
 def _failed(record: Record, found: Sequence[Verdict], ran: int) -> str:
     fails = [v for v in found if v.result is Result.FAIL]
     differ = dict.fromkeys(
-        variant_of(record, v.variant) for v in fails if v.kind is not Kind.REPEAT
+        record.index.behind(v.variant) for v in fails if v.kind is not Kind.REPEAT
     )
     unsteady = dict.fromkeys(v.variant for v in fails if v.kind is Kind.REPEAT)
     parts = []
@@ -179,8 +178,8 @@ def _compared(record: Record, found: Sequence[Verdict]) -> str:
 
 def _seen(record: Record, name: str, effect: Effect) -> str:
     """Where the log shows what a flag should have moved."""
-    for run in record.runs:
-        for part in run.effect_parts if run.variant == name else ():
+    for run in record.index.by_id.get(name, ()):
+        for part in run.effect_parts:
             if part.effect is effect:
                 where = "nothing tells" if part.seen is None else f"it was on {part.seen}"
                 return f" ({part.part}: expected {part.expected}, {where})"

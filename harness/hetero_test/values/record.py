@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 
+from hetero_test.values.index import Index
 from hetero_test.values.run import Device, PlannedVariant, Probe, Run
 
 MANIFEST_SCHEMA = "hetero-test/manifest/2"
@@ -169,7 +171,7 @@ class Manifest:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Record:
     """A run directory's content: the manifest, every run, and how the matrix ended.
 
@@ -189,3 +191,8 @@ class Record:
     ending: Ending = Ending.RUNNING
     ending_reason: str | None = None
     warnings: tuple[str, ...] = ()
+
+    @cached_property
+    def index(self) -> Index:
+        """Where its runs are found; made once."""
+        return Index(self)
