@@ -39,6 +39,8 @@ def write_summary(report: str, env: Mapping[str, str]) -> str | None:
         return None
     try:
         path = Path(name)
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            return f"{name}: this step's summary is no file"
         held = path.stat().st_size if path.exists() else 0
         if held + len(report.encode()) > SUMMARY_BYTES:
             return f"{name}: no room for the report in this step's summary"

@@ -16,6 +16,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, get_args
 
 from hetero_test.errors import MatrixError
+from hetero_test.formats import files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,7 +73,7 @@ def load(path: Path, *, what: str) -> Located:
         MatrixError: it cannot be read or is not TOML; with the line where one is known.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = files.read_bytes(path, most=files.WRITTEN_BY_HAND).decode("utf-8")
     except OSError as error:
         raise MatrixError((f"{path}: cannot read this {what}: {error.strerror}",)) from error
     except UnicodeDecodeError as error:

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hetero_test.engines import ENGINES
 from hetero_test.errors import MatrixError, UsageError
+from hetero_test.formats import files
 from hetero_test.formats.toml_lines import Located, complaints, load, parse, suggestion
 from hetero_test.launch.leftovers import MARK_VARIABLE
 from hetero_test.resources import folder
@@ -146,8 +147,15 @@ def find(name: str) -> Matrix:
         return _build(parse(text, name=f"matrices/{name}.toml"), facts)
     path = Path(name)
     located = load(path, what="matrix file")
-    facts = MatrixFacts(name=path.stem, path=str(path), sha256=_hash(path.read_bytes()))
+    facts = MatrixFacts(name=path.stem, path=str(path), sha256=_hash(_content(path)))
     return _build(located, facts)
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return files.read_bytes(path, most=files.WRITTEN_BY_HAND)
+    except OSError as error:
+        raise MatrixError((f"{path}: cannot read this matrix file: {error.strerror}",)) from error
 
 
 def _hash(content: bytes) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hetero_test.engines import ENGINES, engine
 from hetero_test.engines.base import Binaries, Engine, Survey
 from hetero_test.errors import EngineNotFoundError, UsageError
+from hetero_test.formats import files
 from hetero_test.formats.json import JsonError
 from hetero_test.plan import defaults, plan, prompts, visible_devices
 from hetero_test.plan.matrix import Matrix, find
@@ -267,7 +268,7 @@ def prediction(path: Path | None) -> str | None:
     from hetero_test.triage.answer import read_back
 
     try:
-        text = path.read_text(encoding="utf-8")
+        text = files.read_bytes(path, most=files.GIVEN).decode("utf-8")
         read_back.prediction(text)
     except OSError as error:
         raise UsageError(f"--predict {path}: cannot be read: {error.strerror}") from error

@@ -6,6 +6,7 @@ import random
 from typing import TYPE_CHECKING
 
 from hetero_test.errors import UsageError
+from hetero_test.formats import files
 from hetero_test.plan.defaults import MOST_TOKENS
 from hetero_test.values.run import Probe
 
@@ -61,7 +62,7 @@ def from_file(path: Path, *, max_new: int, name: str = "default") -> Probe:
         UsageError: the file cannot be read, is empty, or holds something that is no id.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = files.read_bytes(path, most=files.GIVEN).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UsageError(f"--tokens-file {path}: cannot be read: {reason}") from error

@@ -123,14 +123,14 @@ class Store:
         Raises:
             StoreError: it holds none, or what it holds cannot be read.
         """
-        if not (self.root / "manifest.json").is_file():
+        if not (self.root / "manifest.json").exists():
             raise UsageError(
                 f"{self.root}: no manifest.json, so this is no run directory",
                 hint="give the folder that hetero-test wrote, the one with report.md in it",
             )
         manifest = from_file(self.root / "manifest.json", Manifest, schema=MANIFEST_SCHEMA)
         record = Record(manifest=manifest)
-        if not (self.root / "run.json").is_file():
+        if not (self.root / "run.json").exists():
             return record
         index = load(self.root / "run.json")
         try:

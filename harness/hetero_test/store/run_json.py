@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from hetero_test.errors import StoreError
+from hetero_test.formats.files import STORED, read_bytes
 from hetero_test.formats.json import JsonError, parse_object
 from hetero_test.values.verdict import Result
 
@@ -291,7 +292,7 @@ def load(path: Path) -> dict[str, Any]:
         StoreError: it cannot be read, or is no JSON object.
     """
     try:
-        return parse_object(path.read_bytes())
+        return parse_object(read_bytes(path, most=STORED))
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
     except JsonError as error:

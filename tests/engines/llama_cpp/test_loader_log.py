@@ -97,7 +97,7 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     path.write_text("nothing of the kind\n")
     with pytest.raises(UsageError, match="no line of a llama"):
         read_loader_log(path)
-    with pytest.raises(UsageError, match="regular file"):
+    with pytest.raises(UsageError, match="it is a folder"):
         read_loader_log(tmp_path)
 
 

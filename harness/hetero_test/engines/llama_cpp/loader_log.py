@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Final
 
 from hetero_test.engines.llama_cpp.patterns import BUFFER_WORDS, HEAD, PATTERNS, UMA, lines_of
 from hetero_test.errors import UsageError
+from hetero_test.formats.files import STORED, open_file
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,9 +48,7 @@ def read_loader_log(path: Path) -> LoaderLog:
         UsageError: the file cannot be read, or no line of it is one of a loader.
     """
     try:
-        if not path.is_file():
-            raise UsageError(f"cannot read the loader log {path}: it is no regular file")
-        with path.open("rb") as stream:
+        with open_file(path, most=STORED) as stream:
             log = scan_loader_log(stream)
     except OSError as error:
         raise UsageError(f"cannot read the loader log {path}: {error.strerror}") from error

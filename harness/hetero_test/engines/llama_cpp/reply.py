@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Final
 
+from hetero_test.formats.files import STORED, read_bytes
 from hetero_test.formats.json import JsonError, parse_object
 from hetero_test.values.reading import Sign, Symptom, TokenChance
 
@@ -72,7 +73,7 @@ def load(folder: Path) -> Reply:
     """The answer in a run's folder; one that is missing or broken has its trouble told."""
     try:
         # NaN and the like are read: they are a symptom, and there may be a stream beside them.
-        content = parse_object((folder / FILE).read_bytes(), lax_numbers=True)
+        content = parse_object(read_bytes(folder / FILE, most=STORED), lax_numbers=True)
     except FileNotFoundError:
         return Reply(trouble="the server gave no answer", timings={})
     except (OSError, JsonError) as error:

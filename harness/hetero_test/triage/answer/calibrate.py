@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from hetero_test.engines.llama_cpp.loader_log import scan_loader_log
 from hetero_test.engines.llama_cpp.placement_flags import parse_flags
 from hetero_test.errors import UsageError
+from hetero_test.formats.files import STORED, inside, open_file, read_bytes
 from hetero_test.formats.json import JsonError
 from hetero_test.rig.facts import EffectiveBandwidth, RigFacts, Workload
 from hetero_test.rig.sourced import Origin, Sourced
@@ -94,7 +95,7 @@ def read_run(rundir: Path) -> Mapping[str, Any]:
     """
     path = rundir / "run.json"
     try:
-        return read_back.run(path.read_bytes())
+        return read_back.run(read_bytes(path, most=STORED))
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except JsonError as error:
@@ -149,13 +150,13 @@ def _splits_of(document: Mapping[str, Any], variant: str, rundir: Path) -> int |
     for run in document.get("runs", []):
         if str(run.get("variant")) != variant:
             continue
-        folder = run.get("folder") or f"runs/V{variant}/{run.get('probe')}-{run.get('repeat')}"
+        # Its own place, wherever the document says that it lies.
+        folder = f"runs/V{variant}/{run.get('probe')}-{run.get('repeat')}"
         for stream in ("stderr", "stdout"):
-            path = rundir / str(folder) / stream
             try:
-                with path.open("rb") as log:
+                with open_file(inside(rundir, f"{folder}/{stream}"), most=STORED) as log:
                     found = scan_loader_log(log).decode_splits
-            except (OSError, ValueError):  # a folder may be named so that no path has its name
+            except OSError:
                 continue
             if found is not None:
                 return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hetero_test.formats.files import WRITTEN_BY_HAND, read_bytes
 from hetero_test.triage.answer.hazard import Hazard, absent, not_checked, present
 from hetero_test.triage.cost.memory import HOST_SPARE_BYTES
 from hetero_test.triage.model.facts import Completeness, Role
@@ -118,7 +119,7 @@ def build_options(build_dir: Path) -> dict[str, bool]:
     for folder in (build_dir, build_dir.parent):
         cache = folder / "CMakeCache.txt"
         try:
-            text = cache.read_text(encoding="utf-8", errors="replace")
+            text = read_bytes(cache, most=WRITTEN_BY_HAND).decode("utf-8", "replace")
         except OSError:
             continue
         lines = [line for line in text.splitlines() if line.startswith("GGML_") and "=" in line]
