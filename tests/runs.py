@@ -6,7 +6,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from hetero_test.values.outcome import Outcome
-from hetero_test.values.reading import Reading
+from hetero_test.values.reading import Factor, Reading, Scalar
 from hetero_test.values.run import Cell, Purpose, Run, RunState, StateFinding
 
 PARTS: dict[str, type[Cell | Outcome | Reading | StateFinding]] = {
@@ -61,3 +61,38 @@ def altered(run: Run, **facts: Any) -> Run:
 def made(**facts: Any) -> Run:
     """A run with these facts, and nothing known beside them."""
     return altered(PLAIN, **facts)
+
+
+MOVERS = {
+    "pcie_share": "the share of experts read over the link",
+    "swaps": "the adaptive expert swaps",
+}
+CAUSES = {"repacked": "the CPU repacks these weights"}
+
+
+def beside(run: Run, **values: Scalar) -> Run:
+    """The run with something else known beside its residency, by the name that a document shows.
+
+    Places, movers and causes go where an adapter would put them; the rest is context.
+    """
+    reading = run.reading
+    for name, value in values.items():
+        part, _, fact = name.partition("_")
+        if part in {"main", "draft"} and fact in {"device", "kind"}:
+            place: dict[str, Any] = {part: replace(getattr(reading, part), **{fact: value})}
+            reading = replace(reading, **place)
+        elif name in MOVERS:
+            reading = replace(reading, movers=_with(reading.movers, name, value, MOVERS))
+        elif name in CAUSES:
+            reading = replace(reading, causes=_with(reading.causes, name, value, CAUSES))
+        else:
+            reading = replace(reading, context={**reading.context, name: value})
+    return replace(run, reading=reading)
+
+
+def _with(
+    factors: tuple[Factor, ...], name: str, value: Scalar, words: dict[str, str]
+) -> tuple[Factor, ...]:
+    new = Factor(name=name, value=value, words=words[name])
+    found = {**{factor.name: factor for factor in factors}, name: new}
+    return tuple(found[each] for each in words if each in found)

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from hetero_test.judge.judge import judge
-from hetero_test.values.reading import Residency, Speculation
+from hetero_test.values.reading import Place, Residency, Speculation
 from hetero_test.values.record import (
     Ending,
     EngineFacts,
@@ -40,7 +40,7 @@ from hetero_test.values.run import (
     Variant,
 )
 from hetero_test.values.verdict import Judgment, Kind, Verdict
-from tests.runs import altered
+from tests.runs import altered, beside
 from tests.runs import made as run_of
 
 LENGTH = 60
@@ -96,7 +96,7 @@ def run(variant: str, repeat: int = 1, word: str = "A", **changed: Any) -> Run:
         "reason": None if state is RunState.OK else f"it was {state.lower()}",
         "stream": ids,
         "residency": place if ids is not None else Residency(unknown="it did not come that far"),
-        "context": {"main_device": "0" if found["kind"] is None else "1"},
+        "main": Place(device="0" if found["kind"] is None else "1"),
         "effect": None if base == "0" else Effect.PROVEN,
     }
     return run_of(**(values | changed))
@@ -248,11 +248,11 @@ def changed(made: Record, variant: str, repeat: int | None = None, /, **values: 
 
 
 def context(made: Record, variant: str, repeat: int | None = None, /, **values: Any) -> Record:
-    """The record with something added to the context of the runs under one id."""
+    """The record with something known beside the residency of the runs under one id."""
 
     def apply(runs: Sequence[Run]) -> tuple[Run, ...]:
         return tuple(
-            altered(each, context={**each.reading.context, **values})
+            beside(each, **values)
             if each.variant == variant and repeat in (None, each.repeat)
             else each
             for each in runs

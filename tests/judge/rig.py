@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hetero_test.session.schedule import next_cell, wedged
 from hetero_test.store.run_dir import add
+from hetero_test.values.reading import Place
 from hetero_test.values.record import Ending, Manifest, Record
 from hetero_test.values.run import Cell, Effect, Run, RunState, Variant
 from tests.judge.factories import manifest, planned, residency, run, stream
@@ -119,7 +120,6 @@ class World:
         good = state is RunState.OK
         shorter = state in {RunState.TRUNCATED, RunState.DEGENERATE}
         context = {
-            "main_device": "0" if home(cell) not in self.kind else "1",
             "native_pack": self.budget is not None,
             "budget": forced if forced is not None else self.estimate(cell),
         }
@@ -134,6 +134,7 @@ class World:
             reason=None if good else f"it was {state.lower()}",
             stream=values if good else values[:20] if shorter else None,
             residency=place if good or shorter else residency("?"),
+            main=Place(device="0" if home(cell) not in self.kind else "1"),
             context=context,
             effect=None if cell.of == "0" else Effect.PROVEN,
             flags=cell.flags,

@@ -22,7 +22,7 @@ from hetero_test.values.run import (
 )
 from tests.judge.factories import ON_DEVICE, RECIPE, planned, probe, residency, stream
 from tests.judge.rig import World, asked, play
-from tests.runs import altered
+from tests.runs import PLAIN, altered, beside
 
 NAMES = "01234"
 NEVER = (RunState.REFUSED, RunState.NO_MEMORY)
@@ -91,11 +91,11 @@ WORLDS = st.builds(
 """Rigs of every sort."""
 
 
-def _context(
+def _beside(
     swaps: int | None, share: float | None, kind: str | None, device: str | None
 ) -> dict[str, Any]:
-    values = {"swaps": swaps, "pcie_share": share, "draft_kind": kind, "main_device": device}
-    return {"context": values}
+    told = beside(PLAIN, swaps=swaps, pcie_share=share, draft_kind=kind, main_device=device).reading
+    return {"movers": told.movers, "draft": told.draft, "main": told.main}
 
 
 _STATES = st.sampled_from(BAD)
@@ -112,7 +112,7 @@ EDITS: st.SearchStrategy[dict[str, Any]] = st.one_of(
     ),
     st.just({"residency": Residency(unknown="no line tells")}),
     st.builds(
-        _context,
+        _beside,
         st.sampled_from([None, 1, 2]),
         st.sampled_from([None, 0.5]),
         st.sampled_from([None, "a", "b"]),

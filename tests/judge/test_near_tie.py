@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_test.judge.near_tie import IDS_ONLY, LEAST_VALUES, NEAR_TIE, SHOWN, explain, explained
+from hetero_test.judge.near_tie import LEAST_VALUES, NEAR_TIE, SHOWN, explain, explained
 from hetero_test.judge.streams import first_difference
-from hetero_test.values.reading import TokenChance
+from hetero_test.values.reading import Factor, TokenChance
 from hetero_test.values.record import EngineFacts, Limits, Manifest, MatrixFacts, Record, Rig
 from hetero_test.values.run import (
     PlannedVariant,
@@ -43,7 +43,7 @@ def run(
     variant: str = "1",
     probe: str = "p",
     repeat: int = 1,
-    context: dict[str, str | int | float | bool | None] | None = None,
+    **facts: Any,
 ) -> Run:
     """A usable run with log-probabilities."""
     if stream is None:
@@ -58,8 +58,13 @@ def run(
         state=RunState.OK,
         stream=tuple(stream),
         chances=None if chances is None else tuple(chances),
-        context=context or {},
+        **facts,
     )
+
+
+def repacked(value: str) -> Factor:
+    """A cause that explains a difference by itself."""
+    return Factor(name="repacked", value=value, words="the CPU repacks these weights")
 
 
 def common(count: int, noise: float = 0.0) -> list[TokenChance]:
@@ -233,11 +238,11 @@ def test_a_candidate_that_moved_is_seen() -> None:
 
 def test_speculation_has_ids_only() -> None:
     """Log-probabilities of accepted drafts are not real, so none is shown."""
-    drafting = run(None, stream=(1, 2), context={"drafts_tokens": True})
+    drafting = run(None, stream=(1, 2), chances_trouble="none is real")
     other = run([chance(1), chance(2)], variant="0")
     found = explain(drafting, other, [(drafting, other)])
     assert found is not None
-    assert (found.tie, found.gap, found.text) == (None, None, IDS_ONLY)
+    assert (found.tie, found.gap, found.text) == (None, None, "ids only: none is real")
 
 
 def test_engines_without_log_probabilities() -> None:
@@ -332,7 +337,7 @@ def test_repacked_weights_are_the_cause() -> None:
     """Weights that one side repacked explain a difference better than a near tie does."""
     this, reference = pair()
     reference = run(
-        reference.reading.chances, variant="0", context={"repacked": "1.85 MiB in CPU_REPACK"}
+        reference.reading.chances, variant="0", causes=(repacked("1.85 MiB in CPU_REPACK"),)
     )
     (found,) = explained(record(reference, this), [exact(this, reference)])
     assert found.cause == ("the CPU repacks these weights (none against 1.85 MiB in CPU_REPACK)")
@@ -340,7 +345,7 @@ def test_repacked_weights_are_the_cause() -> None:
 
 def test_equal_streams_have_no_cause() -> None:
     """A PASS says how equal the log-probabilities are, and needs no cause."""
-    this, reference = run(common(9)), run(common(9), variant="0", context={"repacked": "x"})
+    this, reference = run(common(9)), run(common(9), variant="0", causes=(repacked("x"),))
     (found,) = explained(record(reference, this), [exact(this, reference, Result.PASS)])
     assert found.cause is None
     assert found.explanation is not None

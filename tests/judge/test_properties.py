@@ -104,10 +104,10 @@ def untied(record: Record, runs: Sequence[Run]) -> bool:
         return False
     first = min(runs, key=lambda run: (ids.index(run.variant), run.repeat))
     own = [run for run in base if run.purpose is Purpose.ROUND and run.variant == ids[0]]
-    devices = {None, *(run.reading.context.get("main_device") for run in own)}
+    devices = {None, *(run.reading.main.device for run in own)}
     if first.residency.main_kind in {run.residency.main_kind for run in own}:
         ties = [r for r in record.runs if r.of == first.of and r.purpose is not Purpose.ROUND]
-    elif record.manifest.on_device and first.reading.context.get("main_device") not in devices:
+    elif record.manifest.on_device and first.reading.main.device not in devices:
         ties = list(runs)
     else:
         return False  # another kind of device, where no log shows a move: not claimed

@@ -15,7 +15,7 @@ from hetero_test.values.run import Purpose
 from hetero_test.values.run_ids import Question
 from hetero_test.values.verdict import Conclusion, Judgment, Kind, Verdict
 from tests.judge.factories import DRAFTS, RECIPE, changed, context, of, record, run
-from tests.runs import altered
+from tests.runs import altered, beside
 
 OTHER_DRAFTS = Speculation(rounds=25, window=6, accepted=35, offered=70, tokens_per_round=2.4)
 APART = ("0: A A", "1: A9 A9")
@@ -66,7 +66,7 @@ def test_what_is_known_to_change_rounding(
     one: dict[str, Any], other: dict[str, Any], words: str | None
 ) -> None:
     """PCIe share and swaps; what only one log tells was not the same in both."""
-    assert moved(run("1", context=one), run("0", context=other)) == words
+    assert moved(beside(run("1"), **one), beside(run("0"), **other)) == words
 
 
 @pytest.mark.parametrize(
@@ -84,15 +84,15 @@ def test_drafters_of_different_kinds_that_drafted_differently(
     kinds: tuple[str | None, str | None], drafts: Speculation | None, *, counts: bool
 ) -> None:
     """On unequal cards another draft may come of another kind; of one kind it may not."""
-    one = run("1", context={"draft_kind": kinds[0]}, speculation=drafts)
-    other = run("0", context={"draft_kind": kinds[1]}, speculation=DRAFTS)
+    one = beside(run("1", speculation=drafts), draft_kind=kinds[0])
+    other = beside(run("0", speculation=DRAFTS), draft_kind=kinds[1])
 
     assert (moved(one, other) is not None) is counts
 
 
 def test_the_kinds_of_the_drafters_are_named() -> None:
     """The cause is told in words for the report."""
-    one = run("1", context={"draft_kind": "RTX"}, speculation=OTHER_DRAFTS)
+    one = beside(run("1", speculation=OTHER_DRAFTS), draft_kind="RTX")
 
     assert moved(one, run("0", speculation=DRAFTS)) == (
         "drafters of different kinds drafted differently (RTX, unknown)"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hetero_test.judge.judge import judge
 from hetero_test.publish.redact import Redactor
 from hetero_test.report import html
-from hetero_test.values.reading import TokenChance
+from hetero_test.values.reading import Row, TokenChance
 from hetero_test.values.record import Ending, Record
 from hetero_test.values.run import Run
 from tests.report.factories import manifest, planned, run, slots, stream, two_cards
@@ -15,17 +15,13 @@ from tests.report.reading import report, rows, section
 from tests.runs import altered
 
 TITLE = "Memory, graph splits, log-probabilities"
-CONTEXT: dict[str, str | int | float | bool | None] = {
-    "model CPU MiB": 0.38,
-    "model RPC0 MiB": 20480.0,
-    "KV RPC0 MiB": 512.0,
-    "compute RPC0 MiB": 164.0,
-    "draft model RPC1 MiB": 0.33,
-    "draft KV RPC1 MiB": 0.12,
-    "draft compute RPC1 MiB": 1.51,
-    "graph_splits": 17,
-    "cpu_features": "AVX2",
-}
+SIZES = (
+    "CPU 0.38 / 0.00 / 0.00 MiB; RPC0 20.00 / 0.50 / 0.16 GiB; draft RPC1 0.33 / 0.12 / 1.51 MiB"
+)
+ROWS = (
+    Row(label="weights / KV / compute by device", value=SIZES),
+    Row(label="graph splits", value=17),
+)
 
 
 def told(*, noise: float = 0.0, ids: tuple[int, ...] | None = None) -> Record:
@@ -41,7 +37,7 @@ def _run(variant: str, noise: float, ids: tuple[int, ...]) -> Run:
     chances = tuple(
         TokenChance(id=n, logprob=-0.5 + noise, top=((n, -0.5 + noise), (7, -0.75))) for n in ids
     )
-    return run(variant, stream=ids, chances=chances, context=CONTEXT, residency=slots(1))
+    return run(variant, stream=ids, chances=chances, rows=ROWS, residency=slots(1))
 
 
 def test_row() -> None:
@@ -49,8 +45,7 @@ def test_row() -> None:
     table = rows(section(report(told()), TITLE))
     assert table[-1] == [
         "1",
-        "CPU 0.38 / 0.00 / 0.00 MiB; RPC0 20.00 / 0.50 / 0.16 GiB; "
-        "draft RPC1 0.33 / 0.12 / 1.51 MiB",
+        SIZES,
         "17",
         "38 / 62",
         "ids equal, log-probabilities bit-identical",

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from hetero_test.values.reading import Residency, Timings
+from hetero_test.values.reading import CacheSize, Residency, Timings
 from hetero_test.values.record import Ending, Record
 from hetero_test.values.run import Purpose, RunState
 from tests.runs import altered
@@ -106,6 +106,7 @@ def test_sizes_that_move_get_one_size_proposed() -> None:
             residency=Residency(
                 facts=(("slots", 4400 + n),), main_kind="a", label=f"{4400 + n} slots"
             ),
+            cache=CacheSize(opened=4400 + n),
             context={"native_pack": False},
         )
         for n in range(7)

@@ -16,7 +16,7 @@ from hetero_test.values.verdict import Conclusion, Kind
 from tests.judge.factories import RECIPE, probe, results
 from tests.judge.rig import CACHE, Play, World, asked, engine, keys, play
 from tests.judge.rig import forced_size as size
-from tests.runs import altered
+from tests.runs import altered, beside
 
 EVEN = World()
 APART = World(auto={"1": (5011,), "2": (5011,)})
@@ -333,7 +333,7 @@ def test_an_engine_that_cannot_force_a_size_has_no_anchors() -> None:
 
     def launch(cell: Cell, count: int) -> Run:
         made = world.run(cell, count)
-        return altered(made, context={**made.reading.context, "budget": None})
+        return beside(made, budget=None)
 
     made, cells = play(asked(1), launch)
 
@@ -475,7 +475,7 @@ def test_an_engine_that_cannot_force_a_size_has_no_home_baselines() -> None:
 
     def launch(cell: Cell, count: int) -> Run:
         made = replace(MOVED, budget=1.0).run(cell, count)
-        return altered(made, context={**made.reading.context, "budget": None})
+        return beside(made, budget=None)
 
     assert extra(play(asked(2), launch)[1]) == []
 
@@ -595,9 +595,7 @@ def swapping(world: World, **swaps: int) -> Play:
         made = world.run(cell, count)
         if "--adapt-every" in cell.flags:
             return made
-        return altered(
-            made, context={**made.reading.context, "swaps": swaps.get(f"v{cell.of}", 90)}
-        )
+        return beside(made, swaps=swaps.get(f"v{cell.of}", 90))
 
     return launch
 
@@ -633,7 +631,7 @@ def test_a_recheck_has_the_recipe_although_no_size_can_be_forced() -> None:
 
     def launch(cell: Cell, count: int) -> Run:
         made = swapping(World(wrong={"1": 9}, budget=1.0), v1=100)(cell, count)
-        return altered(made, context={**made.reading.context, "budget": None})
+        return beside(made, budget=None)
 
     _, cells = play(asked(1), launch)
 
@@ -666,7 +664,7 @@ def test_repeats_that_differ_are_run_again_on_their_own() -> None:
 
     def launch(cell: Cell, launch: int) -> Run:
         made = World(noise=frozenset("1")).run(cell, launch)
-        return altered(made, context={**made.reading.context, "swaps": next(count)})
+        return beside(made, swaps=next(count))
 
     _, cells = play(asked(1, pinned=RECIPE), launch)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from hetero_test.values.run import Device, Probe
 
@@ -151,6 +151,14 @@ class Engine(Protocol):
 
     def read(self, stdout: Path, stderr: Path, asked: Asked) -> Reading:
         """Everything that one run's output says; never raises on what it finds there."""
+
+
+@runtime_checkable
+class SizedCache(Protocol):
+    """What an engine offers beside :class:`Engine` if a cache's size decides its residency.
+
+    An engine without one has no such methods; whoever forces a residency asks for them.
+    """
 
     def force(self, flags: Sequence[str], wanted: Run) -> tuple[str, ...] | None:
         """``flags`` so that the residency of ``wanted`` is forced; None if that cannot be."""

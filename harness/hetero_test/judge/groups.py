@@ -130,8 +130,7 @@ def _bond(manifest: Manifest, runs: list[Run], baseline: Run | None) -> tuple[Bo
         return Bond.NONE, ""
     if first.residency.main_kind == baseline.residency.main_kind:
         return Bond.ANCHOR, anchor_id(first.variant)
-    moved_to = first.reading.context.get("main_device")
-    moved_from = baseline.reading.context.get("main_device")
+    moved_to, moved_from = first.reading.main.device, baseline.reading.main.device
     if manifest.on_device and moved_to is not None and moved_to != moved_from:
         return Bond.HOME, home_id(base, first.variant)
     return Bond.UNCLAIMED, ""

@@ -15,6 +15,7 @@ from math import ceil, isfinite
 from typing import TYPE_CHECKING
 
 from hetero_test.judge.streams import first_difference
+from hetero_test.values.reading import differing
 from hetero_test.values.verdict import Explanation, Kind, Result, Tie
 
 if TYPE_CHECKING:
@@ -34,9 +35,6 @@ QUANTILE = 0.95
 near tie of its own, must not make every difference a near tie."""
 _MOST_KEPT = 512
 NEAR_TIE = "near tie"
-IDS_ONLY = "ids only: under speculation log-probabilities are not real"
-CAUSES = {"repacked": "the CPU repacks these weights"}
-"""Context that explains a difference by itself, by its key in :attr:`Run.context`."""
 
 _Pair = tuple["Run", "Run"]
 
@@ -60,9 +58,11 @@ def explain(this: Run, reference: Run, pairs: Sequence[_Pair]) -> Explanation | 
         reference: what it is compared with.
         pairs: one run of each side for every probe, from which the noise is measured.
     """
+    troubles = (run.reading.chances_trouble for run in (this, reference))
+    if (trouble := next(filter(None, troubles), None)) is not None:
+        return Explanation(text=f"ids only: {trouble}")
     if this.reading.chances is None or reference.reading.chances is None:
-        drafted = any(run.reading.context.get("drafts_tokens") for run in (this, reference))
-        return Explanation(text=IDS_ONLY) if drafted else None
+        return None
     if this.stream is None or reference.stream is None:
         return None
     measured = _measured(this, reference)
@@ -136,11 +136,9 @@ def _of_all_probes(record: Record, this: Run, reference: Run) -> Iterator[_Pair]
 
 
 def _cause(this: Run, reference: Run) -> str | None:
-    for key, words in CAUSES.items():
-        mine, theirs = this.reading.context.get(key), reference.reading.context.get(key)
-        if mine != theirs:
-            shown = " against ".join("none" if v is None else str(v) for v in (mine, theirs))
-            return f"{words} ({shown})"
+    for words, *values in differing(this.reading.causes, reference.reading.causes):
+        shown = " against ".join("none" if value is None else str(value) for value in values)
+        return f"{words} ({shown})"
     return None
 
 

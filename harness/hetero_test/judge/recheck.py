@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hetero_test.judge.groups import comparable
+from hetero_test.values.reading import differing
 from hetero_test.values.run import RunState
 from hetero_test.values.run_ids import Question, recheck_id
 from hetero_test.values.verdict import Kind, Result, Verdict
@@ -22,12 +23,6 @@ if TYPE_CHECKING:
     from hetero_test.values.record import Record
     from hetero_test.values.run import Run
 
-MOVERS = {
-    "pcie_share": "the share of experts read over the link",
-    "swaps": "the adaptive expert swaps",
-}
-"""Context that is known to change rounding, by its key in `Run.context`."""
-
 
 def moved(one: Run, other: Run) -> str | None:
     """What beside the residency is known to differ between two runs, in words.
@@ -35,21 +30,19 @@ def moved(one: Run, other: Run) -> str | None:
     What only one of the two logs tells has moved as well: it was not the same in both.
     """
     found = _movers(one, other)
-    kinds = (one.reading.context.get("draft_kind"), other.reading.context.get("draft_kind"))
+    kinds = (one.reading.draft.kind, other.reading.draft.kind)
     drafts = (one.speculation, other.speculation)
     if kinds[0] != kinds[1] and None not in drafts and drafts[0] != drafts[1]:
-        names = ", ".join("unknown" if kind is None else str(kind) for kind in kinds)
+        names = ", ".join(map(_shown, kinds))
         found.append(f"drafters of different kinds drafted differently ({names})")
     return " and ".join(found) or None
 
 
 def _movers(one: Run, other: Run) -> list[str]:
-    found = []
-    for key, words in MOVERS.items():
-        mine, theirs = one.reading.context.get(key), other.reading.context.get(key)
-        if mine != theirs:
-            found.append(f"{words} moved ({_shown(mine)} against {_shown(theirs)})")
-    return found
+    return [
+        f"{words} moved ({_shown(mine)} against {_shown(theirs)})"
+        for words, mine, theirs in differing(one.reading.movers, other.reading.movers)
+    ]
 
 
 def _shown(value: object) -> str:

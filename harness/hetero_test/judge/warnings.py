@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from hetero_test.judge.groups import baseline_id, comparable
-from hetero_test.judge.recheck import MOVERS
 from hetero_test.judge.rules import renumbered
 from hetero_test.values.run import AS_PICKED, NO_TRACE, Purpose
 from hetero_test.values.verdict import Kind, Result
@@ -78,7 +77,7 @@ def _equal_pairs(record: Record, verdict: Verdict) -> Iterator[tuple[Run, Run]]:
 
 def _drafted(one: Run, other: Run) -> str | None:
     """How two runs with one stream drafted differently, if drafters of one kind did."""
-    kinds = (one.reading.context.get("draft_kind"), other.reading.context.get("draft_kind"))
+    kinds = (one.reading.draft.kind, other.reading.draft.kind)
     if one.speculation is None or other.speculation is None:
         return None
     if kinds[0] != kinds[1] or not _unequal(one.speculation, other.speculation):
@@ -119,9 +118,11 @@ def _moved(commands: Commands) -> list[str]:
         if len(labels) > 1:
             shown = ", ".join(labels.values())
             found.append(f"the residency of variant {name} moved between repeats: {shown}")
-        for key, words in MOVERS.items():
-            told = [run.reading.context.get(key) for run in usable]
-            values = list(dict.fromkeys(str(value) for value in told if value is not None))
+        moved: dict[str, dict[str, None]] = {}
+        for factor in (factor for run in usable for factor in run.reading.movers):
+            if factor.value is not None:
+                moved.setdefault(factor.words, {})[str(factor.value)] = None
+        for words, values in moved.items():
             if len(values) > 1:
                 shown = ", ".join(values)
                 found.append(f"{words} of variant {name} moved between repeats: {shown}")

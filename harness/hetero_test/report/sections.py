@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hetero_test.engines import ENGINES, engine
+from hetero_test.engines.base import SizedCache
 from hetero_test.judge.groups import Bond, groups
 from hetero_test.report.view import folder, place_of
 from hetero_test.values.run import Effect, Purpose, RunState
@@ -174,10 +175,10 @@ def anchors(view: View) -> str | None:
 
 def _forced(run: Run) -> str:
     """On a native pack a forced size is a budget: what comes of it is another number."""
-    asked, opened = run.reading.context.get("forced_cache"), run.residency.fact("slots")
-    if asked is None or opened is None:
+    cache = run.reading.cache
+    if cache is None or cache.forced is None or cache.opened is None:
         return ""
-    return f": {asked} forced, {opened} opened"
+    return f": {cache.forced} forced, {cache.opened} opened"
 
 
 def _listed(view: View, names: list[str]) -> str | None:
@@ -241,8 +242,10 @@ def _one_size(view: View) -> Advice | None:
     smallest = _smallest(view) if excess else None
     if smallest is None or manifest.engine.name not in ENGINES:
         return None
-    flags = engine(manifest.engine.name).force(manifest.model_flags, smallest)
-    if flags is None:
+    sized = engine(manifest.engine.name)
+    if not isinstance(sized, SizedCache):
+        return None
+    if (flags := sized.force(manifest.model_flags, smallest)) is None:
         return None
     return Advice(
         text="the runs have more residencies than are anchored; give all of them one size",
@@ -251,11 +254,11 @@ def _one_size(view: View) -> Advice | None:
 
 
 def _smallest(view: View) -> Run | None:
-    """The usable run with the fewest slots, which every other one can hold."""
+    """The usable run with the smallest cache, which every other one can hold."""
     sized = [
-        (slots, run)
+        (cache.opened, run)
         for run in view.record.runs
-        if run.usable and isinstance(slots := run.residency.fact("slots"), int)
+        if run.usable and (cache := run.reading.cache) is not None and cache.opened is not None
     ]
     return min(sized, key=lambda pair: pair[0])[1] if sized else None
 

@@ -8,7 +8,6 @@ What an engine tells beyond ids and times: memory by device, graph splits, log-p
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
 
     from hetero_test.report.budget import Cuts, Detail
     from hetero_test.report.view import View
+    from hetero_test.values.reading import Row
     from hetero_test.values.run import Run
     from hetero_test.values.verdict import Cluster
 
@@ -277,64 +277,36 @@ def _known(value: float | None) -> str:
     return number(value) if math.isfinite(value) else UNKNOWN
 
 
-COLUMNS = (
-    "variant",
-    "weights / KV / compute by device",
-    "graph splits",
-    "accepted / offered",
-    "against its reference",
-)
-USES = ("model", "KV", "compute")
-_SIZE = re.compile(r"(draft )?(model|KV|compute) (.+) MiB")
-_GIB = 1024
-
-
 def memory(view: View, detail: Detail, cuts: Cuts) -> Table | None:
-    """A row for each variant of which a log told such things; None where none did."""
-    told = [
-        (name, run)
+    """A row for each variant of which an engine tells more; None where it does of none."""
+    told = {
+        name: run
         for name, runs in view.ran.items()
-        if (run := next((r for r in runs if _tells(r)), None)) is not None
-    ]
+        if (run := next((r for r in runs if r.usable and r.reading.rows), None)) is not None
+    }
     if not told:
         return None
-    shown = cuts.take(told, detail.rows, "rows on memory and graphs")
-    return table([_row(view, name, run) for name, run in shown], COLUMNS)
+    labels = dict.fromkeys(row.label for run in told.values() for row in run.reading.rows)
+    columns = ("variant", *labels, "accepted / offered", "against its reference")
+    shown = cuts.take(list(told), detail.rows, "rows on memory and graphs")
+    return table([_row(view, name, told[name], labels) for name in shown], columns)
 
 
-def _tells(run: Run) -> bool:
-    return run.usable and (
-        "graph_splits" in run.reading.context or any(map(_SIZE.fullmatch, run.reading.context))
-    )
-
-
-def _row(view: View, name: str, run: Run) -> tuple[str, ...]:
-    splits = run.reading.context.get("graph_splits")
+def _row(view: View, name: str, run: Run, labels: Iterable[str]) -> tuple[str, ...]:
+    texts = {row.label: _measured(row) for row in run.reading.rows}
     drafts = run.speculation
     counted = drafts is not None and None not in (drafts.accepted, drafts.offered)
     return (
         view.say(name, 40),
-        view.say(_sizes(run) or UNKNOWN, 240),
-        UNKNOWN if splits is None else view.say(str(splits), 20),
+        *(view.say(texts.get(label, UNKNOWN), 240) for label in labels),
         f"{drafts.accepted} / {drafts.offered}" if drafts is not None and counted else UNKNOWN,
         _explained(view, name),
     )
 
 
-def _sizes(run: Run) -> str:
-    """``RPC0 2.63 / 1.00 / 3.26 MiB``, the draft model's apart."""
-    found: dict[tuple[str, str], dict[str, float]] = {}
-    for key, value in run.reading.context.items():
-        match = _SIZE.fullmatch(key)
-        if match is not None and isinstance(value, int | float):
-            draft, use, device = match.groups()
-            found.setdefault((draft or "", device), {})[use] = value
-    return "; ".join(f"{draft}{device} {_sum(sizes)}" for (draft, device), sizes in found.items())
-
-
-def _sum(sizes: dict[str, float]) -> str:
-    unit, name = (_GIB, "GiB") if max(sizes.values()) >= _GIB else (1, "MiB")
-    return " / ".join(f"{sizes.get(use, 0) / unit:.2f}" for use in USES) + f" {name}"
+def _measured(row: Row) -> str:
+    text = row.value if isinstance(row.value, str) else _known(row.value)
+    return f"{text} {row.unit}" if row.unit and text != UNKNOWN else text
 
 
 def _explained(view: View, name: str) -> str:

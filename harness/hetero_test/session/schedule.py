@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from hetero_test.engines.base import SizedCache
 from hetero_test.judge.groups import (
     Bond,
     first_baseline,
@@ -127,6 +128,8 @@ def _rounds(record: Record, engine: Engine) -> Iterator[Cell]:
 
 def _fixed(found: Cell, manifest: Manifest, engine: Engine, runs: Iterable[Run]) -> Cell:
     """A pinned cell with the expert cache fixed at the smallest size that was seen."""
+    if not isinstance(engine, SizedCache):
+        return found
     sizes = [
         (size, run.key, run)
         for run in runs
@@ -219,10 +222,11 @@ class _Ties:
         self.record = record
         self.manifest = record.manifest
         self.engine = engine
+        self.sized = engine if isinstance(engine, SizedCache) else None
         self.baseline = baseline
         self.probe = baseline.probe
         self.flags = base_flags(self.manifest, pinned=self.manifest.pinned.asked)
-        self.forced = engine.force(self.flags, baseline)
+        self.forced = None if self.sized is None else self.sized.force(self.flags, baseline)
         found = groups(record, self.probe)
         # Two groups with one first variant share their anchor.
         first = {group.tie: group for group in reversed(found) if group.bond is Bond.ANCHOR}
@@ -255,10 +259,12 @@ class _Ties:
     def homes(self) -> Iterator[Cell]:
         """The baseline alone on the device to which a variant moved, at the variant's residency."""
         for group in self.moved:
-            flags = self.engine.force(self.flags, group.lead)
-            device = group.lead.reading.context.get("main_device")
+            flags: tuple[str, ...] | None = self.flags  # without a size, nothing is to be forced
+            if self.sized is not None:
+                flags = self.sized.force(self.flags, group.lead)
             if flags is None:
                 continue
+            device = group.lead.reading.main.device
             mask = alone(self.manifest.on_device, str(device), dict(self.manifest.env))
             base = self.manifest.variants[0].variant
             for found in self._repeats(group.tie, base, flags, Purpose.HOME):
@@ -266,12 +272,14 @@ class _Ties:
 
     def _shared(self, group: Group) -> tuple[str, ...] | None:
         """Flags with a size that both sides of a group's failed anchor can hold, if any."""
+        if self.sized is None:
+            return None
         if (stray := self._stray(group)) is not None:
-            return self.engine.share(self.flags, self.baseline, stray)
+            return self.sized.share(self.flags, self.baseline, stray)
         if not unreached(self._of(group.tie)):
             return None
         # The engine named no smaller size; what the variant opened by itself, it can hold.
-        flags = self.engine.share(self.flags, self.baseline, group.lead)
+        flags = self.sized.share(self.flags, self.baseline, group.lead)
         return None if flags == self.forced else flags
 
     def _stray(self, group: Group) -> Run | None:

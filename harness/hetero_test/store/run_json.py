@@ -117,7 +117,9 @@ _OWN_FILE_ONLY = frozenset(
     | {"leftovers", "output_truncated", "dialogue_error"}
     # Of the output: texts, and what would be as long as the prompt or the stream once more.
     | {"stream_trouble", "echo", "echo_expected", "echo_trouble", "end_of_sequence", "vocabulary"}
-    | {"signs", "sightings", "picked", "chances", "version", "lines", "tail"}
+    | {"signs", "sightings", "picked", "chances", "chances_trouble", "version", "lines", "tail"}
+    # What stands under its own name in ``context``, and what is a rendering of it.
+    | {"main", "draft", "movers", "causes", "cache", "rows"}
 )
 """Facts of a run that stand in the run's own file and not in the document of all runs."""
 
@@ -133,6 +135,7 @@ def _run(run: Run, folder: str | None) -> dict[str, Any]:
         }
     return shown | {
         "env": dict(run.cell.env),
+        "context": _plain(run.reading.recorded),
         "tokens": None if run.stream is None else len(run.stream),
         "md5": run.md5,
         "residency": {"known": run.residency.known, **to_data(run.residency)}

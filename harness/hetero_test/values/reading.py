@@ -6,9 +6,11 @@ engine it was.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+Scalar = str | int | float | bool | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,8 +118,83 @@ class Sighting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where one thing is.
+
+    Attributes:
+        device: the engine's own name of the device, None where no line tells.
+        kind: of that device.
+        line: the line that shows it; None where it follows from what was not asked for.
+    """
+
+    device: str | None = None
+    kind: str | None = None
+    line: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Factor:
+    """Something beside the residency that can make two streams differ.
+
+    Attributes:
+        name: under which ``run.json`` shows it, unique among all that an engine records.
+        value: None where the log does not tell it.
+        words: what it is, for a sentence.
+    """
+
+    name: str
+    value: Scalar
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CacheSize:
+    """A cache whose size decides what is computed where.
+
+    Attributes:
+        forced: the size that the flags ask for; None where the engine chooses it.
+        opened: the final size in the same unit, or in units of what fits into it; None: untold.
+    """
+
+    forced: int | None = None
+    opened: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One more thing that an engine measures, as the report shows it.
+
+    Attributes:
+        label: heads the column.
+        value: a number, or text where it takes several; None is unknown.
+        unit: stands behind the value.
+    """
+
+    label: str
+    value: str | float | None
+    unit: str = ""
+
+
+def differing(
+    one: Iterable[Factor], other: Iterable[Factor]
+) -> Iterator[tuple[str, Scalar, Scalar]]:
+    """Words and both values of each factor that is not the same on two sides.
+
+    What only one side tells differs as well: it was not the same in both.
+    """
+    mine, theirs = ({factor.name: factor for factor in side} for side in (one, other))
+    for name, factor in (mine | theirs).items():
+        values = [side[name].value if name in side else None for side in (mine, theirs)]
+        if values[0] != values[1]:
+            yield factor.words, values[0], values[1]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """What one run's output says; facts only, no judgment.
+
+    What somebody behind the adapter asks for has a field of its own. `context` is for people
+    and other programs alone: no code but the adapter's knows a name in it.
 
     Attributes:
         stream: the ids of the only well-formed dump; None if there is none.
@@ -128,7 +205,15 @@ class Reading:
         end_of_sequence: the engine reports that it stopped at an end-of-sequence.
         vocabulary: the engine's vocabulary size where it prints one.
         picked: placements that the engine announces to have chosen itself, by part.
-        context: what is recorded beside the residency, no part of equality.
+        main: where the main model is, for an engine that has it on one device.
+        draft: where the drafter is; nowhere without one.
+        movers: what is known to change rounding beside the residency. A difference with one
+            of them is looked at again under the pinned recipe.
+        causes: what explains a difference by itself, better than a near tie does.
+        cache: the cache whose size can be forced; None for an engine without one.
+        rows: what else the report shows of a run, one column each.
+        context: what else is recorded beside the residency, by name.
+        chances_trouble: why log-probabilities are not real in this mode, where they are not.
         lines: role, memory and peer lines, verbatim, for the report.
     """
 
@@ -141,14 +226,33 @@ class Reading:
     vocabulary: int | None = None
     signs: tuple[Sign, ...] = ()
     residency: Residency = Residency(unknown="no line tells")
-    context: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    main: Place = Place()
+    draft: Place = Place()
+    movers: tuple[Factor, ...] = ()
+    causes: tuple[Factor, ...] = ()
+    cache: CacheSize | None = None
+    rows: tuple[Row, ...] = ()
+    context: Mapping[str, Scalar] = field(default_factory=dict)
     sightings: tuple[Sighting, ...] = ()
     picked: Mapping[str, str] = field(default_factory=dict)
     speculation: Speculation | None = None
     timings: Timings = Timings()
     chances: tuple[TokenChance, ...] | None = None
+    chances_trouble: str | None = None
     version: str | None = None
     devices: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
     tail: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    @property
+    def recorded(self) -> dict[str, Scalar]:
+        """All that is known beside the residency, by name, as ``run.json`` shows it."""
+        return {
+            **self.context,
+            **({} if self.cache is None else {"forced_cache": self.cache.forced}),
+            "main_device": self.main.device,
+            "draft_device": self.draft.device,
+            "draft_kind": self.draft.kind,
+            **{factor.name: factor.value for factor in (*self.movers, *self.causes)},
+        }

@@ -13,7 +13,13 @@ from hetero_test.engines.llama_cpp import reading as llama_reading
 from hetero_test.engines.llama_cpp.devices import declared
 from hetero_test.engines.llama_cpp.log import LlamaLog
 from hetero_test.engines.llama_cpp.reader import nothing, read
-from hetero_test.engines.llama_cpp.residency import memory, ranges, residency, sightings
+from hetero_test.engines.llama_cpp.residency import (
+    memory,
+    memory_text,
+    ranges,
+    residency,
+    sightings,
+)
 from hetero_test.values.reading import Reading, Residency
 from hetero_test.values.run import Device, Probe
 from tests.engines.llama_cpp.samples import LOGS, log
@@ -246,10 +252,28 @@ def test_the_line_that_shows_it_is_quoted() -> None:
 def test_memory_by_device() -> None:
     """Sizes are summed by device and use, the draft model's apart."""
     found = memory(log("draft-other"), DEVICES)
-    assert found["model RPC0"] == 2.63
-    assert found["KV RPC0"] == 1.0
-    assert found["draft model RPC1"] == 0.33
-    assert memory(log("repack"), DEVICES)["model CPU"] == 1.5 + 1.85
+    assert found["RPC0", "model"] == 2.63
+    assert found["RPC0", "KV"] == 1.0
+    assert found["RPC1", "draft model"] == 0.33
+    assert memory(log("repack"), DEVICES)["CPU", "model"] == 1.5 + 1.85
+
+
+def test_memory_in_words() -> None:
+    """Weights, KV and compute of each device in the unit of the largest, the draft model apart."""
+    sizes = {
+        ("CPU", "model"): 0.38,
+        ("RPC0", "model"): 20480.0,
+        ("RPC0", "KV"): 512.0,
+        ("RPC0", "compute"): 164.0,
+        ("RPC1", "draft model"): 0.33,
+        ("RPC1", "draft KV"): 0.12,
+        ("RPC1", "draft compute"): 1.51,
+    }
+    assert memory_text(sizes) == (
+        "CPU 0.38 / 0.00 / 0.00 MiB; RPC0 20.00 / 0.50 / 0.16 GiB; "
+        "draft RPC1 0.33 / 0.12 / 1.51 MiB"
+    )
+    assert memory_text({}) is None
 
 
 @pytest.mark.parametrize(

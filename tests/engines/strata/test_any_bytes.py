@@ -68,7 +68,7 @@ def test_endless_numbers_are_no_facts(tmp_path: Path, line: str) -> None:
         stdout, stderr = STDOUT.replace(line, endless), LONG.replace(line, endless)
         reading = read(tmp_path, stdout, stderr, flags=(*FLAGS, "--auto-roles"))
 
-        facts = (reading.residency, reading.context, reading.speculation, reading.timings)
+        facts = (reading.residency, reading.recorded, reading.speculation, reading.timings)
         told = (reading.devices, reading.picked, [seen.value for seen in reading.sightings])
         assert not re.search("[0-9]{18}", repr((facts, told, reading.stream, reading.vocabulary)))
 

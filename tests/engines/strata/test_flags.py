@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hetero_test.engines.strata.adapter import Strata
-from hetero_test.values.reading import Residency
+from hetero_test.values.reading import CacheSize, Residency
 from hetero_test.values.run import Purpose, Run, RunState
 from tests.runs import made
 
@@ -34,9 +34,9 @@ def run(
         residency=Residency(
             facts=facts, main_kind=kind, unknown="no line tells" if slots is None else None
         ),
+        cache=CacheSize(forced=forced, opened=slots),
         context={
             "native_pack": native,
-            "forced_cache": forced,
             "auto_slots": auto,
             "cache_shrunk": shrunk,
         },

@@ -42,7 +42,7 @@ def test_workspace_and_roles_together_prove_the_drafter(tmp_path: Path) -> None:
     reading = read(tmp_path, STDOUT, f"{ROLES}\n{WORKSPACE}\n{STDERR}", flags=APART)
 
     assert reading.sightings == (MAIN_SEEN, Sighting(part="draft", value="1", line=WORKSPACE))
-    assert reading.context["draft_device"] == "1"
+    assert reading.draft.device == "1"
 
 
 def test_picked_roles_serve_as_well(tmp_path: Path) -> None:
@@ -59,7 +59,7 @@ def test_roles_alone_prove_nothing(tmp_path: Path) -> None:
     reading = read(tmp_path, STDOUT, f"{ROLES}\n{STDERR}", flags=APART)
 
     assert reading.sightings == (MAIN_SEEN,)
-    assert reading.context["draft_device"] is None
+    assert reading.draft.device is None
     assert reading.picked == {}
 
 
@@ -68,7 +68,7 @@ def test_the_workspace_alone_names_no_device(tmp_path: Path) -> None:
     reading = read(tmp_path, STDOUT, f"{WORKSPACE}\n{STDERR}", flags=APART)
 
     assert reading.sightings == (MAIN_SEEN,)
-    assert reading.context["draft_kind"] is None
+    assert reading.draft.kind is None
 
 
 def test_a_workspace_elsewhere_contradicts_roles_on_the_main_device(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_a_workspace_elsewhere_contradicts_roles_on_the_main_device(tmp_path: Pa
     reading = read(tmp_path, STDOUT, f"{roles}\n{WORKSPACE}\n{STDERR}", flags=SWAPPED)
 
     assert reading.sightings == (MAIN_SEEN,)
-    assert reading.context["draft_device"] is None
+    assert reading.draft.device is None
 
 
 @pytest.mark.parametrize("first", [True, False])
@@ -144,7 +144,7 @@ def test_the_silent_fallback_is_seen(tmp_path: Path) -> None:
     reading = read(tmp_path, STDOUT, f"{ROLES}\n{STAYS}\n{STDERR}", flags=APART)
 
     assert reading.sightings == (MAIN_SEEN, Sighting(part="draft", value="0", line=STAYS))
-    assert reading.context["draft_device"] == "0"
+    assert reading.draft.device == "0"
     assert reading.signs == ()
     nowhere = read(tmp_path, STDOUT, without(f"{STAYS}\n{STDERR}", GPU), flags=APART)
     assert nowhere.sightings == (Sighting(part="draft", value="the main path", line=STAYS),)
@@ -154,9 +154,9 @@ def test_a_drafter_without_roles_is_on_the_main_device(tmp_path: Path) -> None:
     """Nothing moves a drafter that no flag moves; without a drafter there is no place."""
     found = survey(card(0))
 
-    assert read(tmp_path, found=found).context["draft_device"] == "0"
-    assert read(tmp_path, found=found).context["draft_kind"] == card(0).kind
-    assert read(tmp_path, flags=("--pack", "p")).context["draft_device"] is None
+    assert read(tmp_path, found=found).draft.device == "0"
+    assert read(tmp_path, found=found).draft.kind == card(0).kind
+    assert read(tmp_path, flags=("--pack", "p")).draft.device is None
 
 
 def test_roles_that_name_the_main_device_leave_the_drafter_there(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_roles_that_name_the_main_device_leave_the_drafter_there(tmp_path: Path)
     roles = ROLES.replace("main 0, draft 1", "main 1, draft 0")
     reading = read(tmp_path, STDOUT, f"{roles}\n{STDERR}", flags=SWAPPED)
 
-    assert reading.context["draft_device"] == "0"
+    assert reading.draft.device == "0"
     assert reading.sightings == (MAIN_SEEN,)
 
 
@@ -172,7 +172,7 @@ def test_the_drafters_kind_is_its_devices(tmp_path: Path) -> None:
     """On unlike cards the drafter's own arithmetic depends on where it is."""
     reading = read(tmp_path, STDOUT, f"{TWO_CARDS}{ROLES}\n{WORKSPACE}\n{STDERR}", flags=APART)
 
-    assert reading.context["draft_kind"] == "CUDA NVIDIA GeForce RTX 3060"
+    assert reading.draft.kind == "CUDA NVIDIA GeForce RTX 3060"
 
 
 def test_role_memory_and_peer_lines_are_kept_as_they_are(tmp_path: Path) -> None:

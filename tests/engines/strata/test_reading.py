@@ -57,8 +57,8 @@ def test_what_is_not_printed_is_unknown(tmp_path: Path) -> None:
 
     assert reading.timings == Timings()
     assert reading.speculation is None
-    assert reading.context == {
-        **dict.fromkeys(reading.context),
+    assert reading.recorded == {
+        **dict.fromkeys(reading.recorded),
         "native_pack": False,
         "forced_cache": 0,
         "cache_shrunk": False,
@@ -157,12 +157,12 @@ def test_the_forced_size_is_the_last_one(
     tmp_path: Path, flags: tuple[str, ...], size: int | None
 ) -> None:
     """The last of a repeated flag counts; with a profile 0 means automatic."""
-    assert read(tmp_path, flags=(*FLAGS, *flags)).context["forced_cache"] == size
+    assert read(tmp_path, flags=(*FLAGS, *flags)).recorded["forced_cache"] == size
 
 
 def test_swaps_loans_and_memory_are_recorded(tmp_path: Path) -> None:
     """Swaps, loans and memory are recorded beside the residency, not in its key."""
-    context = read(tmp_path).context
+    context = read(tmp_path).recorded
 
     assert context["swaps"] == 312
     assert context["lent_slots"] == 210
@@ -183,13 +183,13 @@ def test_the_share_is_the_one_that_was_used(tmp_path: Path) -> None:
     silent = without(STDOUT, line_of(STDOUT, SHARE))
     given = (*FLAGS, "--pcie-frac", "0")
 
-    assert read(tmp_path).context["pcie_share"] == 51 / 256
-    assert read(tmp_path, flags=given).context["pcie_share"] == 51 / 256
-    assert read(tmp_path, silent, flags=given).context["pcie_share"] == 0.0
-    assert read(tmp_path, silent).context["pcie_share"] == 67 / 256
-    assert read(tmp_path, silent, "").context["pcie_share"] is None
-    assert read(tmp_path, silent, STDERR.replace("0.26", "nan")).context["pcie_share"] is None
-    assert read(tmp_path, silent, STDERR.replace("0.26", "7.0")).context["pcie_share"] is None
+    assert read(tmp_path).recorded["pcie_share"] == 51 / 256
+    assert read(tmp_path, flags=given).recorded["pcie_share"] == 51 / 256
+    assert read(tmp_path, silent, flags=given).recorded["pcie_share"] == 0.0
+    assert read(tmp_path, silent).recorded["pcie_share"] == 67 / 256
+    assert read(tmp_path, silent, "").recorded["pcie_share"] is None
+    assert read(tmp_path, silent, STDERR.replace("0.26", "nan")).recorded["pcie_share"] is None
+    assert read(tmp_path, silent, STDERR.replace("0.26", "7.0")).recorded["pcie_share"] is None
 
 
 def test_newer_probes_tell_their_samples(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_an_ignored_drafter_is_a_warning(tmp_path: Path) -> None:
     silent = read(tmp_path, stdout)
 
     assert said.warnings == (f"the drafter is ignored: {line}",)
-    assert said.context["draft_device"] is None
+    assert said.draft.device is None
     assert silent.warnings == ("--mtp was given, and the log holds no draft statistics",)
     assert read(tmp_path, stdout, flags=("--pack", "p")).warnings == ()
     assert read(tmp_path, dump("cut").replace(SPECULATION + "\n", "")).warnings == ()
@@ -242,7 +242,7 @@ load_hparams: n = 12
     assert more_read.residency == plain.residency
     assert more_read.stream == plain.stream
     assert more_read.signs == ()
-    assert more_read.context == plain.context
+    assert more_read.recorded == plain.recorded
 
 
 def _colored(text: bytes) -> bytes:
@@ -266,5 +266,5 @@ def test_the_bytes_around_the_lines_do_not_matter(
     plain = read(tmp_path)
     reading = read(tmp_path, dressed(STDOUT.encode()), dressed(STDERR.encode()))
 
-    for name in ("stream", "echo", "residency", "context", "timings", "speculation", "signs"):
+    for name in ("stream", "echo", "residency", "recorded", "timings", "speculation", "signs"):
         assert getattr(reading, name) == getattr(plain, name)

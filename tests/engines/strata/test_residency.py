@@ -163,7 +163,7 @@ def test_without_its_device_line_a_residency_is_unknown(tmp_path: Path) -> None:
     reading = read(tmp_path, STDOUT, without(STDERR, GPU), found=survey(card(0)))
 
     assert "no 'GPU N:' line" in (reading.residency.unknown or "")
-    assert reading.context["main_device"] is None
+    assert reading.main.device is None
 
 
 def test_two_main_devices_are_unknown(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_a_later_process_without_a_device_line_is_unknown(tmp_path: Path) -> Non
     later = f"{FINAL}\n{SESSION}\n{GREEDY}\n"
 
     assert "later process" in (read(tmp_path, STDOUT, STDERR + later).residency.unknown or "")
-    assert read(tmp_path, STDOUT, STDERR + later).context["main_device"] is None
+    assert read(tmp_path, STDOUT, STDERR + later).main.device is None
     assert read(tmp_path, STDOUT, later + STDERR).residency.fact("slots") == 4400
 
 
@@ -277,7 +277,7 @@ def test_equal_cards_give_equal_keys_whichever_is_the_main_one(tmp_path: Path) -
     there = read(tmp_path, STDOUT, moved, found=cards)
 
     assert here.residency.equals(there.residency)
-    assert (here.context["main_device"], there.context["main_device"]) == ("0", "1")
+    assert (here.main.device, there.main.device) == ("0", "1")
 
 
 def test_another_card_is_another_residency(tmp_path: Path) -> None:
@@ -318,12 +318,12 @@ def test_roles_do_not_say_where_the_main_model_is(tmp_path: Path) -> None:
     roles = ROLES.replace("main 0, draft 1", "main 1, draft 0")
     reading = read(tmp_path, STDOUT, STDERR + roles + "\n")
 
-    assert reading.context["main_device"] == "0"
+    assert reading.main.device == "0"
 
 
 def test_flags_do_not_tell_the_size_either(tmp_path: Path) -> None:
     """A forced size counts with what was opened, not with what was asked."""
     reading = read(tmp_path, flags=(*FLAGS, "--expert-cache", "5011"))
 
-    assert reading.context["forced_cache"] == 5011
+    assert reading.recorded["forced_cache"] == 5011
     assert reading.residency.fact("slots") == 4400

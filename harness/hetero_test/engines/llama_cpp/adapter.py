@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hetero_test.engines.base import Asked
     from hetero_test.launch.dialogue import Dialogue
     from hetero_test.values.reading import Reading
-    from hetero_test.values.run import Device, Probe, Run
+    from hetero_test.values.run import Device, Probe
 
 _BINARY = "llama-server"
 _FOLDERS = (".", "bin", "build/bin", "build", "lib", "bin/Release", "build/bin/Release")
@@ -140,23 +140,6 @@ class LlamaCpp:
     def read(self, stdout: Path, stderr: Path, asked: Asked) -> Reading:
         """Everything that one run's log and answer say; never raises on what it finds there."""
         return reading.read(stdout, stderr, asked)
-
-    def force(self, flags: Sequence[str], wanted: Run) -> tuple[str, ...] | None:  # noqa: ARG002
-        """Never: residency is the placement itself, not the size of a cache."""
-        return None
-
-    def share(
-        self,
-        flags: Sequence[str],  # noqa: ARG002
-        baseline: Run,  # noqa: ARG002
-        got: Run,  # noqa: ARG002
-    ) -> tuple[str, ...] | None:
-        """Never, as :meth:`force`."""
-        return None
-
-    def size(self, run: Run) -> int | None:  # noqa: ARG002
-        """None: nothing is sized."""
-        return None
 
 
 class IkLlama(LlamaCpp):

@@ -10,7 +10,17 @@ from hetero_test.engines.llama_cpp import reader, residency
 from hetero_test.engines.llama_cpp import reply as llama_reply
 from hetero_test.engines.llama_cpp.devices import CPU
 from hetero_test.engines.llama_cpp.log import Fault, Rate
-from hetero_test.values.reading import Reading, Residency, Sign, Speculation, Symptom, Timings
+from hetero_test.values.reading import (
+    Factor,
+    Place,
+    Reading,
+    Residency,
+    Row,
+    Sign,
+    Speculation,
+    Symptom,
+    Timings,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +29,7 @@ if TYPE_CHECKING:
     from hetero_test.engines.base import Asked, Survey
     from hetero_test.engines.llama_cpp.log import LlamaLog, LogFault
     from hetero_test.engines.llama_cpp.reply import Reply
-    from hetero_test.values.reading import TokenChance
+    from hetero_test.values.reading import Scalar, TokenChance
 
 _SYMPTOMS: Final = {
     Fault.NO_MEMORY: Symptom.NO_MEMORY,
@@ -30,6 +40,7 @@ _SYMPTOMS: Final = {
 _MOST_ECHO: Final = 1 << 20
 """Ids of a prompt's length beyond which nothing is gained by counting them."""
 _REPACK: Final = "CPU_REPACK"
+_UNREAL: Final = "under speculation log-probabilities are not real"
 
 
 def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
@@ -57,11 +68,15 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
             *reply.signs,
         ),
         residency=_residency(log, asked),
+        draft=Place(kind=_draft_kind(log, asked.survey)),
+        causes=_causes(log),
+        rows=_rows(log, asked.survey),
         context=_context(log, asked.survey, drafts=drafts),
         sightings=residency.sightings(log, devices),
         speculation=_speculation(log, reply) if log.drafting or log.draft else None,
         timings=_timings(log, reply),
         chances=_chances(reply, drafts=drafts),
+        chances_trouble=_UNREAL if drafts else None,
         version=log.build,
         devices=tuple(f"{number}: {name}" for number, name in _devices(log).items()),
         lines=log.lines,
@@ -121,27 +136,46 @@ def _chances(reply: Reply, *, drafts: bool) -> tuple[TokenChance, ...] | None:
     return reply.chances if told == reply.tokens[: len(told)] else None
 
 
-def _context(
-    log: LlamaLog, survey: Survey, *, drafts: bool
-) -> Mapping[str, str | int | float | bool | None]:
-    main = log.main
-    out: dict[str, str | int | float | bool | None] = {
-        f"{name} MiB": mib for name, mib in residency.memory(log, survey.devices).items()
+def _context(log: LlamaLog, survey: Survey, *, drafts: bool) -> Mapping[str, Scalar]:
+    out: dict[str, Scalar] = {
+        f"{use} {device} MiB": mib
+        for (device, use), mib in residency.memory(log, survey.devices).items()
     }
-    if main is not None:
-        out["graph_splits"] = main.contexts[0].splits if main.contexts else None
-        if repacked := main.weights_mib.get(_REPACK):
-            out["repacked"] = f"{repacked:.2f} MiB in {_REPACK}"
-    if log.draft is not None and (seen := _draft_kind(log, survey)):
-        out["draft_kind"] = seen
+    if log.main is not None:
+        out["graph_splits"] = _splits(log)
     if log.system:
         out["cpu_features"] = " ".join(log.system)
     out["drafts_tokens"] = drafts
     return out
 
 
+def _splits(log: LlamaLog) -> int | None:
+    main = log.main
+    return main.contexts[0].splits if main is not None and main.contexts else None
+
+
+def _rows(log: LlamaLog, survey: Survey) -> tuple[Row, ...]:
+    """None where no model was loaded, of which there is nothing to tell."""
+    sizes = residency.memory(log, survey.devices)
+    if log.main is None and not sizes:
+        return ()
+    return (
+        Row(label="weights / KV / compute by device", value=residency.memory_text(sizes)),
+        Row(label="graph splits", value=_splits(log)),
+    )
+
+
+def _causes(log: LlamaLog) -> tuple[Factor, ...]:
+    mib = None if log.main is None else log.main.weights_mib.get(_REPACK)
+    if not mib:
+        return ()
+    words = "the CPU repacks these weights"
+    return (Factor(name="repacked", value=f"{mib:.2f} MiB in {_REPACK}", words=words),)
+
+
 def _draft_kind(log: LlamaLog, survey: Survey) -> str | None:
-    assert log.draft is not None
+    if log.draft is None:
+        return None
     places = residency.Map(log.draft, survey.devices)
     layers = [places.kind(log.draft.layers[layer]) for layer in places.blocks()]
     if not layers:

@@ -311,21 +311,35 @@ def _buffer_name(line: str) -> str:
     return found[1] if found else ""
 
 
-def memory(log: LlamaLog, devices: Sequence[Device]) -> Mapping[str, float]:
-    """MiB by device and use, such as ``model RPC0``; the draft model's apart."""
-    out: dict[str, float] = {}
+_USES: Final = ("model", "KV", "compute")
+_GIB: Final = 1024
+
+
+def memory(log: LlamaLog, devices: Sequence[Device]) -> Mapping[tuple[str, str], float]:
+    """MiB by device and use, such as ``("RPC0", "model")``; the draft model's uses apart."""
+    out: dict[tuple[str, str], float] = {}
     for model in log.models:
         places = Map(model, devices)
         who = "draft " if model.draft else ""
-        for buffer, mib in model.weights_mib.items():
-            _add(out, f"{who}model {places.device(buffer)}", mib)
+        tables = [("model", model.weights_mib)]
         for context in model.contexts:
-            for buffer, mib in context.kv_mib.items():
-                _add(out, f"{who}KV {places.device(buffer)}", mib)
-            for buffer, mib in context.compute_mib.items():
-                _add(out, f"{who}compute {places.device(buffer)}", mib)
+            tables += [("KV", context.kv_mib), ("compute", context.compute_mib)]
+        for use, table in tables:
+            for buffer, mib in table.items():
+                key = (places.device(buffer), who + use)
+                out[key] = round(out.get(key, 0.0) + mib, 2)
     return out
 
 
-def _add(table: dict[str, float], key: str, mib: float) -> None:
-    table[key] = round(table.get(key, 0.0) + mib, 2)
+def memory_text(sizes: Mapping[tuple[str, str], float]) -> str | None:
+    """``RPC0 2.63 / 1.00 / 3.26 MiB`` for weights, KV and compute; the draft model's apart."""
+    found: dict[str, dict[str, float]] = {}
+    for (device, use), mib in sizes.items():
+        who = "draft " if use.startswith("draft ") else ""
+        found.setdefault(who + device, {})[use.removeprefix(who)] = mib
+    return "; ".join(f"{name} {_sum(parts)}" for name, parts in found.items()) or None
+
+
+def _sum(sizes: Mapping[str, float]) -> str:
+    unit, name = (_GIB, "GiB") if max(sizes.values()) >= _GIB else (1, "MiB")
+    return " / ".join(f"{sizes.get(use, 0) / unit:.2f}" for use in _USES) + f" {name}"

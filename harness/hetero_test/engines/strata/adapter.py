@@ -120,8 +120,7 @@ class Strata:
 
     def size(self, run: Run) -> int | None:
         """Final slots of the main device's expert cache."""
-        slots = run.residency.fact("slots")
-        return slots if isinstance(slots, int) else None
+        return None if run.reading.cache is None else run.reading.cache.opened
 
     def share(self, flags: Sequence[str], baseline: Run, got: Run) -> tuple[str, ...] | None:
         """``flags`` with one size that both a clipped anchor and the baseline can hold."""

@@ -81,8 +81,7 @@ def size_behind(run: Run) -> int | None:
         return slots
     if native is not True or run.reading.context.get("cache_shrunk"):
         return None
-    for name in ("forced_cache", "auto_slots"):
-        size = run.reading.context.get(name)
+    for size in (_forced(run), run.reading.context.get("auto_slots")):
         if isinstance(size, int) and size > 0:
             return size
     return None
@@ -108,8 +107,8 @@ def share(flags: Sequence[str], baseline: Run, got: Run) -> tuple[str, ...] | No
     if baseline.residency.main_kind != got.residency.main_kind:
         return None  # no size makes two kinds of device round alike
     if baseline.reading.context.get("native_pack") is True:
-        given = got.reading.context.get("forced_cache")
-        budget = given if isinstance(given, int) and given > 0 else size
+        given = _forced(got)
+        budget = given if given is not None and given > 0 else size
         common = min(budget, budget * opened // wanted)
     else:
         common = min(opened, wanted)
@@ -117,5 +116,8 @@ def share(flags: Sequence[str], baseline: Run, got: Run) -> tuple[str, ...] | No
 
 
 def _slots(run: Run) -> int | None:
-    slots = run.residency.fact("slots") if run.residency.known else None
-    return slots if isinstance(slots, int) else None
+    return None if run.reading.cache is None else run.reading.cache.opened
+
+
+def _forced(run: Run) -> int | None:
+    return None if run.reading.cache is None else run.reading.cache.forced

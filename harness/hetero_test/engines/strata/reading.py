@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hetero_test.engines.lines import KEEP_BYTES, End, number, tail
-from hetero_test.engines.strata.flags import cache_asked, last_value, whole
+from hetero_test.engines.strata.flags import last_value, whole
 from hetero_test.engines.strata.log import WIDTH, Entry, Log
 from hetero_test.engines.strata.residency import Whereabouts
-from hetero_test.values.reading import Reading, Speculation, Timings
+from hetero_test.values.reading import Factor, Place, Reading, Speculation, Timings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from hetero_test.engines.base import Asked
-
-Scalar = str | int | float | bool | None
+    from hetero_test.values.reading import Scalar
 
 _MOST_DIGITS = 10
 _LARGEST_ID = 2**31 - 1
@@ -43,7 +42,11 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         vocabulary=None if vocabulary is None else _whole(vocabulary, 0),
         signs=log.signs,
         residency=where.residency,
-        context=_context(log, where, asked.flags),
+        main=where.main,
+        draft=_draft(log, where, asked.flags),
+        movers=_movers(log, asked.flags),
+        cache=where.cache,
+        context=_context(log),
         sightings=where.sightings,
         picked=where.picked,
         speculation=speculation,
@@ -109,27 +112,41 @@ def _ended(stream: Sequence[int] | None, flags: Sequence[str]) -> bool:
     return str(stream[-1]) in ends.replace(",", " ").split()
 
 
-def _context(log: Log, where: Whereabouts, flags: Sequence[str]) -> dict[str, Scalar]:
+def _draft(log: Log, where: Whereabouts, flags: Sequence[str]) -> Place:
+    return where.draft if "--mtp" in flags and log.last("ignored") is None else Place()
+
+
+def _movers(log: Log, flags: Sequence[str]) -> tuple[Factor, ...]:
+    """Known to change rounding; the words are what a report says of them."""
+    swaps = log.last("swaps")
+    return (
+        Factor(
+            name="pcie_share",
+            value=_pcie_share(log, flags),
+            words="the share of experts read over the link",
+        ),
+        Factor(
+            name="swaps",
+            value=None if swaps is None else _whole(swaps, 0),
+            words="the adaptive expert swaps",
+        ),
+    )
+
+
+def _context(log: Log) -> dict[str, Scalar]:
     """What is recorded beside the residency; None is unknown or not applicable."""
     estimate, borrowed = log.last("estimate"), log.last("borrowed")
-    swaps, probe, loaded = log.last("swaps"), log.last("probe"), log.last("loaded")
+    probe, loaded = log.last("probe"), log.last("loaded")
     lent = 0 if log.last("own_buffers") is not None else None
     native: bool | None = log.last("native") is not None
     if not native and log.last("session") is None:
         native = None  # the engine did not come far enough to tell
-    draft = where.draft if "--mtp" in flags and log.last("ignored") is None else None
     return {
         "native_pack": native,
-        "forced_cache": cache_asked(flags).forced,
         "auto_slots": None if estimate is None else _whole(estimate, 0),
         "cache_shrunk": log.last("fewer") is not None or log.last("shrunk") is not None,
         "lent_slots": lent if borrowed is None else _whole(borrowed, 0),
-        "swaps": None if swaps is None else _whole(swaps, 0),
-        "pcie_share": _pcie_share(log, flags),
         "pcie_probe_gb_s": None if probe is None else number(probe.groups[0]),
-        "main_device": where.main.device,
-        "draft_device": None if draft is None else draft.device,
-        "draft_kind": None if draft is None else draft.kind,
         "mtp_vram_mib": None if loaded is None else _whole(loaded, 0),
         "vram_free_after": _free_after(log),
     }

@@ -5,33 +5,17 @@ The roles that Strata's log announces, and those of which process they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hetero_test.engines.strata.devices import kind
 from hetero_test.engines.strata.flags import cache_asked, last_value, whole
-from hetero_test.values.reading import Residency, Sighting
+from hetero_test.values.reading import CacheSize, Place, Residency, Sighting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hetero_test.engines.base import Survey
     from hetero_test.engines.strata.log import Entry, Log
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where one thing is.
-
-    Attributes:
-        device: ordinal as text, None where no line tells.
-        kind: of that device.
-        line: the line that shows it; None where it follows from what was not asked for.
-    """
-
-    device: str | None = None
-    kind: str | None = None
-    line: str | None = None
 
 
 class Whereabouts:
@@ -137,6 +121,15 @@ class Whereabouts:
         if resident is not None and (others or resident != slots):
             label += f"; {resident} resident"
         return Residency(facts=tuple(facts), main_kind=main_kind, label=label)
+
+    @property
+    def cache(self) -> CacheSize:
+        """The main device's expert cache, as it was asked for and as it was opened."""
+        opened = self.residency.fact("slots")
+        return CacheSize(
+            forced=cache_asked(self._flags).forced,
+            opened=opened if isinstance(opened, int) else None,
+        )
 
     def _latest(self, name: str) -> Entry | None:
         entries = self._log.since(name, self._since)
