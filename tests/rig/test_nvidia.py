@@ -75,23 +75,20 @@ def test_output_without_header_and_units_is_read_by_the_fields_asked_for() -> No
 
 
 @pytest.mark.parametrize(
-    ("line", "unified", "addressing"),
+    ("line", "unified"),
     [
-        ("N/A, [N/A], Orin (nvgpu)", True, None),
-        ("None, 24564, NVIDIA GeForce RTX 4090", False, None),
-        ("ATS, [N/A], NVIDIA GB10", True, "ATS"),
-        ("HMM, 0, NVIDIA Thor", True, "HMM"),
-        ("HMM, 24564 MiB, NVIDIA GeForce RTX 4090", False, "HMM"),
+        ("N/A, Orin (nvgpu)", True),
+        ("24564, NVIDIA GeForce RTX 4090", False),
+        ("[N/A], NVIDIA GB10", True),
+        ("0, NVIDIA Thor", True),
+        ("24564 MiB, NVIDIA GeForce RTX 4090", False),
     ],
 )
-def test_devices_without_memory_of_their_own_are_unified(
-    line: str, unified: bool, addressing: str | None
-) -> None:
+def test_devices_without_memory_of_their_own_are_unified(line: str, unified: bool) -> None:
     """N/A, [N/A] or 0 for the memory is one that belongs to the system."""
-    (device,) = parse_smi(line, ("addressing_mode", "memory.total", "name"))
+    (device,) = parse_smi(line, ("memory.total", "name"))
     assert device.unified is unified
-    assert device.addressing == addressing
-    assert device.name == line.split(", ")[2]
+    assert device.name == line.split(", ")[1]
 
 
 def test_unknown_values_are_none() -> None:
@@ -110,22 +107,6 @@ def test_any_table_is_read_or_passed_over(text: str) -> None:
     parse_smi(text, ("index", "pci.bus_id"))
     for row in parse_table("index, name\n" + text):
         assert set(row) <= {"index", "name"}
-
-
-def test_an_old_driver_is_asked_again_without_the_new_field() -> None:
-    """Before 535 one unknown field refuses the whole query."""
-    tools = Tools(
-        {
-            "nvidia-smi --query-gpu": [
-                failed('Field "addressing_mode" is not a valid field to query.'),
-                A100,
-            ]
-        }
-    )
-    devices, _ = query(tools)
-    assert [device.name for device in devices] == ["NVIDIA A100-SXM4-80GB"]
-    assert "addressing_mode" in tools.asked[0]
-    assert "addressing_mode" not in tools.asked[1]
 
 
 def test_no_driver_is_a_result_with_a_reason() -> None:

@@ -32,7 +32,7 @@ LOADED = Sampling(under_load=True, seconds=2.0, interval_s=0.5)
 SMI_HEADER = (
     "index, name, uuid, pci.bus_id, memory.total [MiB], memory.free [MiB], utilization.gpu [%], "
     "pcie.link.gen.max, pcie.link.gen.current, pcie.link.width.max, pcie.link.width.current, "
-    "power.limit [W], driver_version, addressing_mode\n"
+    "power.limit [W], driver_version\n"
 )
 
 
@@ -45,7 +45,7 @@ def rtx_3090(index: int = 0, *, use: int = 0, gen: int = 1, free: int = 24000) -
     """One card."""
     return (
         f"{index}, NVIDIA GeForce RTX 3090, GPU-{index}, 00000000:0{index + 1}:00.0, 24576 MiB, "
-        f"{free} MiB, {use} %, 4, {gen}, 16, 4, 350.00 W, 550.1, None"
+        f"{free} MiB, {use} %, 4, {gen}, 16, 4, 350.00 W, 550.1"
     )
 
 
@@ -246,9 +246,7 @@ def test_unlike_cards_are_numbered_with_a_warning(tmp_path: Path) -> None:
 
 def test_a_superchip_shares_the_systems_memory(tmp_path: Path) -> None:
     """GB10 names no memory: its pool is the system's, and no link stands before it."""
-    row = (
-        "0, NVIDIA GB10, GPU-9, 0000000F:01:00.0, [N/A], [N/A], 0 %, 5, 1, 16, 1, [N/A], 580.1, ATS"
-    )
+    row = "0, NVIDIA GB10, GPU-9, 0000000F:01:00.0, [N/A], [N/A], 0 %, 5, 1, 16, 1, [N/A], 580.1"
     rig = readable(
         tmp_path, probe_rig(machine(tmp_path, {"nvidia-smi --query-gpu": smi(row)}), IDLE)
     )

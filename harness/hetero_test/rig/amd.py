@@ -51,7 +51,6 @@ class AmdDevice:
     """VRAM of a card, the carve-out of an APU."""
     vram_used_bytes: int | None = None
     gtt_bytes: int | None = None
-    gtt_used_bytes: int | None = None
     vram_vendor: str | None = None
     """Maker of the memory chips; none on an APU, which has no chips of its own."""
     utilization_percent: float | None = None
@@ -89,7 +88,6 @@ def read_sysfs(sysfs: Path) -> tuple[AmdDevice, ...]:
             vram_bytes=read_count(device / "mem_info_vram_total"),
             vram_used_bytes=read_count(device / "mem_info_vram_used"),
             gtt_bytes=read_count(device / "mem_info_gtt_total"),
-            gtt_used_bytes=read_count(device / "mem_info_gtt_used"),
             vram_vendor=_known(read_text(device / "mem_info_vram_vendor")),
             utilization_percent=_percent(read_text(device / "gpu_busy_percent")),
             driver=read_text(sysfs / "module/amdgpu/version"),
@@ -173,7 +171,7 @@ def _with_memory(device: AmdDevice, pool: str, size: int, *, used: bool) -> AmdD
         case "gtt", False:
             return replace(device, gtt_bytes=size)
         case _:
-            return replace(device, gtt_used_bytes=size)
+            return device
 
 
 def _known(text: str | None) -> str | None:

@@ -77,8 +77,6 @@ class NvidiaDevice:
     """Of the device and the slot together (``gen.max`` is the minimum of both)."""
     power_limit_w: float | None = None
     driver: str | None = None
-    addressing: str | None = None
-    """``addressing_mode``: ``HMM``, ``ATS`` or None."""
     holders: tuple[Holding, ...] | None = None
     """None: could not be seen."""
 
@@ -122,11 +120,7 @@ def parse_table(text: str, columns: Sequence[str] | None = None) -> tuple[dict[s
 
 def query(run: Runner) -> tuple[tuple[NvidiaDevice, ...], ToolResult]:
     """Ask nvidia-smi for all devices; the result tells why there are none."""
-    fields = [*QUERY, "addressing_mode"]
-    result = run(("nvidia-smi", f"--query-gpu={','.join(fields)}", "--format=csv"))
-    if result.state is ToolState.FAILED and "addressing_mode" in result.stdout + result.stderr:
-        # Drivers before 535 refuse the whole query for one field that they do not know.
-        result = run(("nvidia-smi", f"--query-gpu={','.join(QUERY)}", "--format=csv"))
+    result = run(("nvidia-smi", f"--query-gpu={','.join(QUERY)}", "--format=csv"))
     devices = parse_smi(result.stdout) if result.state is ToolState.ANSWERED else ()
     return devices, result
 
@@ -196,7 +190,6 @@ def _device(row: Mapping[str, str]) -> NvidiaDevice:
         capable=_link(row, "max"),
         power_limit_w=_number(row.get("power.limit")),
         driver=row.get("driver_version"),
-        addressing=None if row.get("addressing_mode") == "None" else row.get("addressing_mode"),
     )
 
 

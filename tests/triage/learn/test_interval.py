@@ -37,7 +37,7 @@ def test_a_larger_quantity_of_equal_doubt_is_never_narrower(
 ) -> None:
     """Adding what is known exactly takes no doubt away."""
     first, second = Interval.around(value, width), Interval.around(value + more, width)
-    assert second.width >= first.width - 1e-9 * (value + more + width)
+    assert second.high - second.low >= first.high - first.low - 1e-9 * (value + more + width)
 
 
 def test_both_ends_lie_as_far_as_a_ratio() -> None:

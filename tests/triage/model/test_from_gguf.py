@@ -9,7 +9,7 @@ import gguf
 import pytest
 
 from hetero_test.gguf.header import GgufError
-from hetero_test.triage.model.facts import Completeness, LayerKind, ModelFacts, Role
+from hetero_test.triage.model.facts import Completeness, LayerFacts, LayerKind, ModelFacts, Role
 from hetero_test.triage.model.facts_file import dump_model_facts, load_model_facts
 from hetero_test.triage.model.from_gguf import TokensMatch, compare_tokens, read_model_file
 from tests.gguf import known_models
@@ -25,6 +25,11 @@ KIB = 1024
 def facts(folder: Path, model: Model) -> ModelFacts:
     """The facts that are read back from the model's file."""
     return read_model_file(write(folder / "model.gguf", model))
+
+
+def layers_of(model: ModelFacts, kind: LayerKind) -> list[LayerFacts]:
+    """The layers of plain decoding of this kind, in order."""
+    return [layer for layer in model.layers if layer.kind is kind]
 
 
 def tiny(**keys: Any) -> Model:
@@ -149,15 +154,15 @@ def test_both_spellings_of_gpt_oss_are_one_model(tmp_path: Path, prefix: str) ->
     """llama.cpp's and Ollama's prefix give the same layers."""
     model = facts(tmp_path, known_models.gpt_oss_120b(prefix))
     assert model.arch == prefix
-    assert len(model.layers_of(LayerKind.FULL)) == 18
-    assert [layer.index for layer in model.layers_of(LayerKind.SLIDING)][:3] == [0, 2, 4]
+    assert len(layers_of(model, LayerKind.FULL)) == 18
+    assert [layer.index for layer in layers_of(model, LayerKind.SLIDING)][:3] == [0, 2, 4]
 
 
 def test_an_architecture_and_its_prefix_may_be_spelled_differently(tmp_path: Path) -> None:
     """A file that says gptoss and writes its keys as gpt-oss is understood."""
     model = known_models.gpt_oss_120b("gptoss")
     mixed = Model(model.arch, model.keys, model.tensors, prefix="gpt-oss")
-    assert len(facts(tmp_path, mixed).layers_of(LayerKind.FULL)) == 18
+    assert len(layers_of(facts(tmp_path, mixed), LayerKind.FULL)) == 18
 
 
 def test_sliding_layers_keep_their_window_only(tmp_path: Path) -> None:
@@ -171,7 +176,7 @@ def test_linear_layers_keep_a_state_of_constant_size(tmp_path: Path) -> None:
     """Qwen3.5's 48 linear layers hold convolution and recurrence in f32, whatever the context."""
     model = facts(tmp_path, known_models.qwen35_27b())
     state = 4 * (3 * (6144 + 2 * 16 * 128) + 128 * 6144)
-    linear = model.layers_of(LayerKind.LINEAR)
+    linear = layers_of(model, LayerKind.LINEAR)
     assert len(linear) == 48
     assert {layer.state_bytes for layer in linear} == {state}
     assert model.kv_bytes(1000) - model.kv_bytes(0) == 64 * KIB * 1000
@@ -210,14 +215,17 @@ def test_bytes_by_layer_and_by_role_are_the_same_bytes(tmp_path: Path) -> None:
     """The sum over layers and tables is the sum over roles is the data of the file."""
     path = write(tmp_path / "model.gguf", known_models.glm_4_5_air())
     model = read_model_file(path)
-    by_layer = sum(sum(model.layer_bytes(i).values()) for i in range(47))
+    by_layer = sum(
+        tensor.size_bytes
+        for layer in (*model.layers, *model.nextn_layers)
+        for tensor in layer.tensors
+    )
     tables = sum(table.size_bytes for table in model.tables)
     assert by_layer + tables == sum(model.bytes_by_role().values())
     assert 0 < path.stat().st_size - (by_layer + tables) < 100_000
     assert model.file_bytes == path.stat().st_size
-    assert Role.DENSE_FFN in model.layer_bytes(0)
-    assert Role.ROUTED_EXPERTS in model.layer_bytes(1)
-    assert model.layer_bytes(99) == {}
+    assert Role.DENSE_FFN in {tensor.role for tensor in model.layers[0].tensors}
+    assert Role.ROUTED_EXPERTS in {tensor.role for tensor in model.layers[1].tensors}
 
 
 def test_the_library_reads_the_same_sizes(tmp_path: Path) -> None:
@@ -313,7 +321,7 @@ def test_which_layers_slide(
     """By the pattern in the file, a period or an array, else by what the architecture does."""
     model = tiny(**keys)
     read = facts(tmp_path, Model(arch, model.keys, model.tensors))
-    assert [layer.index for layer in read.layers_of(LayerKind.SLIDING)] == sliding
+    assert [layer.index for layer in layers_of(read, LayerKind.SLIDING)] == sliding
     assert (read.sliding_window is not None) == bool(sliding)
     assert bool(read.notes) == (arch == "llama")
 

@@ -67,8 +67,6 @@ class Drafting:
     kind: DraftKind = DraftKind.OWN_HEAD
     draft_cost: float | None = None
     """r, steps of the target a draft (of a round for a block drafter); None: by kind."""
-    draft_doubt: float = 0.15
-    """Standard deviation of ln r where r is told."""
     beta: float | None = None
     """Measured on this or a like device; None: by class."""
     verify: Mapping[int, float] = field(default_factory=dict)

@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
-class Unit(StrEnum):
-    """What a term is counted in. Only like is added to like."""
-
-    MS_PER_TOKEN = "ms/token"
-    MS_PER_ROUND = "ms/round"
-
-
 class TermKind(StrEnum):
     """Where time goes; the bars of the picture are stacked in this order."""
 
@@ -43,28 +36,14 @@ class Term:
     where: str
     """Device id, or two joined by ``-``, or empty for the host."""
     amount: float
-    unit: Unit = Unit.MS_PER_TOKEN
+    """Milliseconds a token."""
     because: str = ""
     """The arithmetic in words: ``5.75 GB at 166 GB/s``."""
 
 
 def total(terms: Iterable[Term]) -> float:
-    """The sum of terms, in their unit; 0.0 of none.
-
-    Raises:
-        ValueError: the terms are not all in one unit.
-    """
-    listed = list(terms)
-    units = {term.unit for term in listed}
-    if len(units) > 1:
-        raise ValueError(f"cannot add {' and '.join(sorted(units))}")
-    return math.fsum(term.amount for term in listed)
-
-
-def hop_bytes(n_embd: int, *, element_bytes: float = 2.0, rows: int = 1) -> float:
-    """Bytes that one hop carries: n_embd × bytes an element × rows. 5120 in f16 is 10 KiB."""
-    _at_least_zero(n_embd=n_embd, element_bytes=element_bytes, rows=rows)
-    return n_embd * element_bytes * rows
+    """The sum of terms, ms a token; 0.0 of none."""
+    return math.fsum(term.amount for term in terms)
 
 
 def wire_us(size_bytes: float, link_gb_s: float) -> float:
@@ -98,11 +77,6 @@ def sync_ms(count: float, cost_us: float) -> float:
     """Milliseconds of synchronization: count (graph splits, hops, all-reduces) × µs × 1e-3."""
     _at_least_zero(count=count, cost_us=cost_us)
     return count * cost_us * 1e-3
-
-
-def sequential_ms(device_ms: Sequence[float]) -> float:
-    """Stages that wait for each other (``-sm layer``, one sequence): the sum."""
-    return math.fsum(device_ms)
 
 
 def parallel_ms(device_ms: Sequence[float]) -> float:

@@ -43,11 +43,6 @@ class Interval:
         # Rounding may lift the quotient above the value it comes from.
         return cls(low=min(value, value * value / high if high else 0.0), value=value, high=high)
 
-    @property
-    def width(self) -> float:
-        """From low to high, in the unit of the value."""
-        return self.high - self.low
-
     def times(self, factor: float) -> Interval:
         """In another unit: every number times a positive factor.
 

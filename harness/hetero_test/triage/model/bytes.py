@@ -44,8 +44,6 @@ class ModelBytes:
     """Numbers of those layers."""
     host_bytes: int
     nextn_bytes: int
-    kv_slot_bytes: float
-    """One slot's cache, full."""
     kv_bytes: float
     """All slots' caches, full."""
     trunk_gb: float
@@ -115,7 +113,6 @@ def model_bytes(
         expert_layers=expert_layers,
         host_bytes=sum(sizes.get(role, 0) for role in HOST_ROLES),
         nextn_bytes=sizes.get(Role.NEXTN, 0),
-        kv_slot_bytes=slot,
         kv_bytes=slot * slots,
         trunk_gb=active_gb - experts_gb,
         experts_gb=experts_gb,

@@ -189,10 +189,6 @@ class ModelFacts:
     missing_shards: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    def layers_of(self, kind: LayerKind) -> tuple[LayerFacts, ...]:
-        """The layers of plain decoding of this kind, in order."""
-        return tuple(layer for layer in self.layers if layer.kind is kind)
-
     @property
     def mixture(self) -> bool:
         """Whether the model routes between experts."""
@@ -290,15 +286,6 @@ class ModelFacts:
     def active_bytes_per_token(self) -> float:
         """Bytes of weights that plain decoding of one token reads: the sum over the roles."""
         return sum(self.active_bytes_by_role().values())
-
-    def layer_bytes(self, index: int) -> Mapping[Role, int]:
-        """Bytes of one layer by role, draft head included; empty where there is no such layer."""
-        sums: dict[Role, int] = defaultdict(int)
-        for layer in (*self.layers, *self.nextn_layers):
-            if layer.index == index:
-                for tensor in layer.tensors:
-                    sums[tensor.role] += tensor.size_bytes
-        return dict(sums)
 
     def _plain_tensors(self) -> Iterable[RoleBytes]:
         yield from self.tables

@@ -153,5 +153,4 @@ def endpoints(first: Option, second: Option) -> Option:
         regime=first.regime,
         notes=("one stream runs as fast as on its device alone; only streams side by side gain",),
         streams=2,
-        partners=(first.key, second.key),
     )

@@ -144,7 +144,6 @@ def _external_drafting(
         tokens_per_round=asked.tokens_per_round or 1.0,
         kind=asked.kind,
         draft_cost=draft_ms / target_ms,
-        draft_doubt=0.1 if asked.tok_s is not None else 0.3,
         beta=asked.beta,
         verify=asked.verify,
     )

@@ -14,7 +14,6 @@ from hetero_test.triage.cost.prompt import Prompt, Regime
 class Family(StrEnum):
     """Kinds of options, the boring ones first: equal gains are listed in this order."""
 
-    INCUMBENT = "incumbent"
     ALONE = "one device alone"
     ENDPOINTS = "independent endpoints"
     RESIDENT = "weights resident, KV with its attention"
@@ -49,5 +48,3 @@ class Option:
     """Why it cannot pay whatever is measured; None: it can."""
     streams: int = 1
     """Independent streams that share the sum of the speeds (endpoints)."""
-    partners: tuple[str, ...] = ()
-    """Keys of the options that run side by side."""
