@@ -19,7 +19,7 @@ from typing import Any
 from unittest import mock
 
 from hetero_test.bundled.build import DemoBuild, write_build
-from hetero_test.bundled.faults import fault_env
+from hetero_test.bundled.faults import VARIABLE
 from hetero_test.cli.main import main
 from hetero_test.judge.judge import judge
 from hetero_test.judge.wording import verdict_lines
@@ -34,7 +34,7 @@ DEMOS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "two_unequal": (("--rig", "two_unequal"), {}),
     "token_flipped": (
         ("--rig", "two_equal"),
-        fault_env("flip-token", argument="7", when=("has:--auto-roles",)),
+        {VARIABLE: "flip-token:7@has:--auto-roles"},
     ),
 }
 """Folder to the options of ``demo`` and what is set in the environment."""

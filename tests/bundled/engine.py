@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from hetero_test.bundled.faults import VARIABLE
 from hetero_test.bundled.program import main
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ def probe_ids(vocab: int, *, tokens: int = 95, seed: int = 7) -> tuple[int, ...]
     """The probe that the harness makes by default."""
     drawn = random.Random(seed)
     return tuple(drawn.randrange(1000, max(2500, vocab - 2000)) for _ in range(tokens))
+
+
+def fault_env(
+    name: str, *, argument: str | int | None = None, when: tuple[str, ...] = ()
+) -> dict[str, str]:
+    """The environment that switches one fault on."""
+    value = name if argument is None else f"{name}:{argument}"
+    return {VARIABLE: "@".join(filter(None, (value, ",".join(when))))}
 
 
 @dataclass(frozen=True)

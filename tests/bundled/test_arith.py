@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hetero_test.bundled.arith import Arithmetic, decay, normalize, product, sigmoid
-from hetero_test.bundled.pack import Shape
+from hetero_test.bundled.pack import Dimensions
 from hetero_test.bundled.weights import make_weights
 
 ROWS = arrays(np.float64, (5, 64), elements=st.floats(-8, 8, width=32))
@@ -27,7 +27,7 @@ def test_a_row_is_rounded_to_whole_numbers_of_the_asked_width(rows: np.ndarray, 
 @given(rows=ROWS)
 def test_a_product_is_the_exact_sum_in_any_order(rows: np.ndarray) -> None:
     """A product equals the integer sum, forwards and backwards, so no library can change it."""
-    weights = make_weights(Shape(), seed=5).layers[0].out
+    weights = make_weights(Dimensions(), seed=5).layers[0].out
     quantized, _ = Arithmetic(12).quantize(rows)
     whole = quantized.astype(np.int64) @ weights.astype(np.int64)
     assert np.array_equal(quantized @ weights, whole)
@@ -37,7 +37,7 @@ def test_a_product_is_the_exact_sum_in_any_order(rows: np.ndarray) -> None:
 @given(rows=ROWS, row=st.integers(0, 4))
 def test_a_row_does_not_depend_on_the_rows_beside_it(rows: np.ndarray, row: int) -> None:
     """Quantizing and multiplying one row alone gives the same bits as among others."""
-    weights = make_weights(Shape(), seed=5).layers[0].qkv
+    weights = make_weights(Dimensions(), seed=5).layers[0].qkv
     together = product(*Arithmetic(6).quantize(rows), weights)
     alone = product(*Arithmetic(6).quantize(rows[row : row + 1]), weights)
     assert together[row].tobytes() == alone[0].tobytes()

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from hetero_test.bundled.arith import Arithmetic
 from hetero_test.bundled.build import demo_pack, rank_pairs
-from hetero_test.bundled.cache import Residency
+from hetero_test.bundled.cache import ExpertPlaces
 from hetero_test.bundled.kv import KvFormat
 from hetero_test.bundled.model import Kernels, Model
 from hetero_test.bundled.pack import Layout
@@ -26,7 +26,7 @@ def model(*, slots: int, bits: int = 6) -> Model:
         WEIGHTS,
         PACK.shape,
         Kernels(main=Arithmetic(bits), places=(Arithmetic(bits), Arithmetic(12))),
-        Residency(PACK, [rank_pairs(PACK)[:slots]], pcie_share=51),
+        ExpertPlaces(PACK, [rank_pairs(PACK)[:slots]], pcie_share=51),
         Work(),
     )
 

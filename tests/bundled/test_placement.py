@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from hetero_test.bundled.build import demo_pack
-from hetero_test.bundled.faults import fault_env
 from hetero_test.bundled.pack import Layout
-from tests.bundled.engine import NEW_TOKENS, Engine
+from tests.bundled.engine import NEW_TOKENS, Engine, fault_env
 
 ZERO_ONE = ("--main-device", "0", "--draft-device", "1")
 ONE_ZERO = ("--main-device", "1", "--draft-device", "0")

@@ -1,9 +1,9 @@
-"""The arithmetic: why a row comes out the same whatever is computed beside it.
+"""The arithmetic, in which a row comes out the same whatever is computed beside it.
 
 A row is rounded to integers of a few bits, as real engines round activations before
 a quantized product. Weights are integers too, so a matrix product adds integers below
 2**53, which a double adds exactly in any order: the library may choose its kernel by
-shape, use fused operations or threads, and the bits stay. What is left is done by single
+shape, use fused operations or threads, and the bits stay the same. The rest is done by single
 IEEE operations (+, -, *, /, sqrt, rint), element by element, which are correctly rounded
 everywhere. No exponential or tangent of a library takes part.
 """

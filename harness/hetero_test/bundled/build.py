@@ -16,17 +16,17 @@ import numpy as np
 
 import hetero_test
 from hetero_test.bundled.arith import Arithmetic
-from hetero_test.bundled.cache import Residency
+from hetero_test.bundled.cache import ExpertPlaces
 from hetero_test.bundled.kv import KvFormat
 from hetero_test.bundled.model import Kernels, Model
 from hetero_test.bundled.pack import (
     DRAFTER_FILE,
     PACK_FILE,
     PROFILE_HEAD,
+    Dimensions,
     Layout,
     Pack,
     Pair,
-    Shape,
 )
 from hetero_test.bundled.rig import rig_file
 from hetero_test.bundled.weights import make_weights
@@ -40,7 +40,7 @@ _PROFILE_TOKENS = 256
 _SCRIPT = """\
 #!/bin/sh
 # The bundled engine of hetero-test. A shell starts it because the path of an interpreter
-# may be longer than a first line may be, or hold blanks.
+# may hold blanks, or be longer than a script's first line may be.
 case $0 in
 */*) here=${{0%/*}} ;;
 *) here=. ;;
@@ -48,7 +48,7 @@ esac
 exec {python} -I -S "$here/{launcher}" {program} "$@"
 """
 
-# Without site (-S) the interpreter starts in half the time; what it would have found is named.
+# Without site (-S) the interpreter starts in half the time; the paths it would find are named.
 _LAUNCH = '''\
 """Starts the program that is named first; see hetero_test.bundled."""
 
@@ -78,7 +78,7 @@ class DemoBuild:
     Args:
         build_dir: holds ``strata`` and ``strata-device``.
         model_flags: go behind ``--``.
-        vocab: for the probe generator; ids below it are the model's.
+        vocab: for the generator of prompts; the model knows the ids below this number.
     """
 
     build_dir: Path
@@ -92,10 +92,10 @@ def write_build(
     rig: str | Path = "two_equal",
     pack: Literal["canonical", "native"] = "canonical",
 ) -> DemoBuild:
-    """Write ``dest/build`` and ``dest/models``; what is there already is replaced.
+    """Write ``dest/build`` and ``dest/models``; existing files are replaced.
 
     Args:
-        dest: a folder, which need not exist; blanks in its path do no harm.
+        dest: a folder, which need not exist; its path may hold blanks.
         rig: a shipped rig's name (``two_equal``, ``two_unequal``, ``one``), or a TOML file.
         pack: how the model's experts are kept.
 
@@ -123,7 +123,7 @@ def demo_pack(layout: Layout) -> Pack:
     return Pack(
         layout=layout,
         seed=MODEL_SEED,
-        shape=Shape(),
+        shape=Dimensions(),
         weights_mib=1000,
         session_mib=268,
         kv_mib_per_1024=32,
@@ -187,7 +187,7 @@ def rank_pairs(pack: Pack) -> tuple[Pair, ...]:
         make_weights(pack.shape, pack.seed),
         pack.shape,
         Kernels(main=fine, places=(fine, fine)),
-        Residency(pack, [()], pcie_share=0),
+        ExpertPlaces(pack, [()], pcie_share=0),
         Work(),
     )
     drawn = random.Random(pack.seed)

@@ -1,4 +1,4 @@
-"""The expert cache: how many experts a device holds, and who computes the others."""
+"""The expert cache: how many experts a device holds, and where the others are computed."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Opening:
 
 
 def automatic_slots(pack: Pack, *, free_mib: int, reserve_mib: int, head_mib: int) -> int:
-    """The slots, of the largest blob's size, that memory is left for.
+    """How many slots of the largest blob's size fit into the memory that is left.
 
     Args:
-        pack: has the largest blob's size, and no more pairs than can be held.
-        free_mib: what the device has.
+        pack: tells the largest blob's size and the number of pairs, which bounds the slots.
+        free_mib: free memory of the device.
         reserve_mib: left free for what comes later.
         head_mib: left free for the draft head, which is built after the cache.
     """
@@ -52,8 +52,8 @@ def open_cache(
 ) -> Opening:
     """Open the main device's cache.
 
-    On a native pack ``slots`` is a budget of largest blobs, cut to what is free without a
-    word, and filled with the blobs as they are.
+    On a native pack ``slots`` is a budget in largest blobs. The budget is cut silently to what is
+    free, and filled with blobs of their own sizes.
 
     Raises:
         EngineStopError: it does not fit, on a canonical pack.
@@ -94,12 +94,12 @@ def _sized_slots(pack: Pack, ranked: Sequence[Pair], *, budget_mib: int) -> Open
     return Opening(slots=len(held), held=tuple(held), size_mib=size)
 
 
-class Residency:
-    """Which place computes each expert, as adaptive swaps may change it between rounds.
+class ExpertPlaces:
+    """Which place computes each expert; adaptive swaps may change the places between rounds.
 
-    A missed expert is the host's, except for a share of them that the main device reads
-    over the link and computes itself. Which those are hangs on the pair alone: were it to
-    hang on what else a window needs, drafts would change the stream.
+    The host computes the experts that no device holds, except for a share that the main device
+    reads over the link and computes itself. Whether an expert belongs to that share depends on its
+    pair alone: if it depended on what else a window needs, drafts would change the stream.
     """
 
     def __init__(self, pack: Pack, held: Sequence[Sequence[Pair]], *, pcie_share: int) -> None:
@@ -141,7 +141,7 @@ class Residency:
         return bool(self._holder[layer, expert] != HOST)
 
     def swap(self, used: Ints, *, most: int) -> int:
-        """Exchange what the main device holds for what was used more, within a layer.
+        """Exchange experts that the main device holds for ones that were used more, layer by layer.
 
         Args:
             used: how often each expert was used (layers, experts).

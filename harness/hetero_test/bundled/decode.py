@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -12,14 +11,15 @@ import numpy as np
 
 from hetero_test.bundled.drafter import look_up
 from hetero_test.bundled.failures import refused
-from hetero_test.bundled.inject import spoil_drafts
+from hetero_test.bundled.inject import faulty_drafts
+from hetero_test.bundled.work import DraftCounts
 
 if TYPE_CHECKING:
     from hetero_test.bundled.arith import Ints
     from hetero_test.bundled.drafter import Drafter
+    from hetero_test.bundled.job import Job
     from hetero_test.bundled.kv import KeysValues
     from hetero_test.bundled.model import Model
-    from hetero_test.bundled.request import Request
     from hetero_test.bundled.sampler import Pick
 
 _PROGRESS_EVERY = 32  # tokens
@@ -31,21 +31,6 @@ class Proposal:
 
     tokens: Sequence[int] = ()
     looked_up: bool = False
-
-
-@dataclass(slots=True)
-class Speculation:
-    """How the windows went; offered and accepted count drafts, not tokens made."""
-
-    offered: int = 0
-    accepted: int = 0
-    lookup_windows: int = 0
-    lookup_offered: int = 0
-    lookup_accepted: int = 0
-    draft_rounds: int = 0
-    sizes: Counter[int] = field(default_factory=Counter)
-    accepted_per_round: Counter[int] = field(default_factory=Counter)
-    swapped: int = 0
 
 
 class Decoder:
@@ -64,22 +49,22 @@ class Decoder:
         drafter: Drafter | None,
         kv: KeysValues,
         pick: Pick,
-        request: Request,
+        job: Job,
     ) -> None:
-        flags = request.flags
-        self.spoken = Speculation()
+        flags = job.flags
+        self.counts = DraftCounts()
         self.ended = False
         self._model = model
         self._drafter = drafter
         self._kv = kv
         self._pick = pick
         self._flags = flags
-        self._faults = request.faults
-        self._vocab = request.pack.shape.vocab
-        self._eos = frozenset(flags.eos_ids or request.pack.eos_ids if flags.stop_eos else ())
-        self._history = list(request.prompt)
-        self._prompt_tokens = len(request.prompt)
-        self._log = request.log
+        self._faults = job.faults
+        self._vocab = job.pack.shape.vocab
+        self._eos = frozenset(flags.eos_ids or job.pack.eos_ids if flags.stop_eos else ())
+        self._history = list(job.prompt)
+        self._prompt_tokens = len(job.prompt)
+        self._log = job.log
         self._used: Ints | None = None
         self._captured: set[int] = set()
 
@@ -163,10 +148,10 @@ class Decoder:
         started = perf_counter()
         drafts = self._drafter.propose(self._history, count=count, least=flags.spec_min_p)
         self._model.work.draft_s += perf_counter() - started
-        self.spoken.draft_rounds += 1
+        self.counts.draft_rounds += 1
         return Proposal(
-            spoil_drafts(
-                drafts, self._faults, round_number=self.spoken.draft_rounds, vocab=self._vocab
+            faulty_drafts(
+                drafts, self._faults, round_number=self.counts.draft_rounds, vocab=self._vocab
             )
         )
 
@@ -190,15 +175,15 @@ class Decoder:
                 return
 
     def _count(self, proposal: Proposal, accepted: int) -> None:
-        spoken, offered = self.spoken, len(proposal.tokens)
-        spoken.offered += offered
-        spoken.accepted += accepted
-        spoken.sizes[1 + offered] += 1
-        spoken.accepted_per_round[accepted] += 1
+        counts, offered = self.counts, len(proposal.tokens)
+        counts.offered += offered
+        counts.accepted += accepted
+        counts.sizes[1 + offered] += 1
+        counts.accepted_per_round[accepted] += 1
         if proposal.looked_up:
-            spoken.lookup_windows += 1
-            spoken.lookup_offered += offered
-            spoken.lookup_accepted += accepted
+            counts.lookup_windows += 1
+            counts.lookup_offered += offered
+            counts.lookup_accepted += accepted
 
     def _adapt(self, routes: Ints) -> None:
         flags = self._flags
@@ -210,5 +195,5 @@ class Decoder:
         for layer, chosen in enumerate(routes):
             np.add.at(self._used[layer], chosen.ravel(), 1)
         if self._model.work.rounds % flags.adapt_every == 0:
-            self.spoken.swapped += self._model.residency.swap(self._used, most=flags.adapt_swaps)
+            self.counts.swapped += self._model.residency.swap(self._used, most=flags.adapt_swaps)
         self._model.work.adapt_s += perf_counter() - started

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from hetero_test.bundled.rig import Device, Rig
+    from hetero_test.bundled.rig import EmulatedDevice, EmulatedRig
 
 _OLDEST = (6, 0)  # compute capability that the plain mode accepts on the first device
 _RUNTIME = "12060 / 12060"
@@ -55,7 +55,7 @@ def main(argv: Sequence[str], *, rig: Path, environ: Mapping[str, str]) -> int:
     return 0
 
 
-def list_devices(rig: Rig) -> Iterator[str]:
+def list_devices(rig: EmulatedRig) -> Iterator[str]:
     """Every visible device, two lines each."""
     if not rig.devices:
         yield "(no GPU device)"
@@ -65,7 +65,7 @@ def list_devices(rig: Rig) -> Iterator[str]:
         yield f"  compute capability {major}.{minor}, {device.memory_mib / 1024:.1f} GiB"
 
 
-def report(rig: Rig) -> Iterator[str]:
+def report(rig: EmulatedRig) -> Iterator[str]:
     """The first device, then every device, then peers and the memory plan.
 
     Raises:
@@ -101,7 +101,7 @@ def report(rig: Rig) -> Iterator[str]:
     yield "  plan + KV vs free   FITS"
 
 
-def _block(ordinal: int, device: Device) -> Iterator[str]:
+def _block(ordinal: int, device: EmulatedDevice) -> Iterator[str]:
     major, minor = device.capability
     total, free = device.memory_mib, device.free_mib
     yield f"device {ordinal}: {device.name}"
@@ -113,10 +113,10 @@ def _block(ordinal: int, device: Device) -> Iterator[str]:
     )
 
 
-def _selftest(rig: Rig) -> Iterator[str]:
+def _selftest(rig: EmulatedRig) -> Iterator[str]:
     yield f"selftest: {len(rig.devices)} emulated devices, nothing to test"
 
 
-def _help(rig: Rig) -> Iterator[str]:
+def _help(rig: EmulatedRig) -> Iterator[str]:
     del rig
     yield _USAGE

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hetero_test.bundled.cache import Residency
+from hetero_test.bundled.cache import ExpertPlaces
 from hetero_test.bundled.kv import KvFormat
 from hetero_test.bundled.model import Kernels, Model
 from hetero_test.bundled.weights import draft_weights
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Drafter:
-    """One block with a memory of its own, computed as its device computes.
+    """One block with keys and values of its own, in the arithmetic of its device.
 
     Args:
         capacity: positions there is room for.
@@ -35,23 +35,23 @@ class Drafter:
             draft_weights(weights),
             pack.shape,
             Kernels(main=arithmetic, places=(arithmetic, arithmetic)),
-            Residency(pack, [every], pcie_share=0),
+            ExpertPlaces(pack, [every], pcie_share=0),
             Work(),
         )
         self._kv = self._model.memory(capacity, KvFormat.FP16)
 
     def read_prompt(self, ids: Sequence[int]) -> None:
-        """Take in the prompt but for its last token."""
+        """Read the prompt; the caller leaves out the last token."""
         if ids:
             self._model.read(ids, self._kv, last_only=True)
 
     def propose(self, history: Sequence[int], *, count: int, least: float) -> list[int]:
-        """At most ``count`` tokens to follow the history.
+        """At most ``count`` tokens that may follow the history.
 
         Args:
             history: all tokens so far, the prompt included.
-            count: how many are wanted.
-            least: the chain ends before a token of a smaller probability.
+            count: how many tokens are wanted.
+            least: the proposal ends before a token whose probability is smaller.
         """
         proposed: list[int] = []
         feed = list(history[self._kv.length :])

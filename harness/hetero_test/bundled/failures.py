@@ -1,4 +1,4 @@
-"""Why the engine stops before a stream: what it prints, and its exit code."""
+"""Why the engine stops before it prints a stream: its message and its exit code."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ class EngineStopError(Exception):
 
     Args:
         message: the text for stderr, without the program's prefix.
-        code: the exit code; 2 where the flags are refused, early or late, 1 else.
-        usage: whether the usage text follows.
-        prefixed: whether ``strata generate:`` precedes the text.
+        code: the exit code: 2 where the flags are refused, early or late, else 1.
+        usage: whether the usage text follows the message.
+        prefixed: whether ``strata generate:`` precedes the message.
     """
 
     def __init__(

@@ -1,18 +1,14 @@
-"""Faults that can be switched on in the bundled engine, to see whether they are found.
+"""Faults that can be switched on in the bundled engine, to see whether the harness finds them.
 
-One environment variable holds all of them, so that nobody sets one by accident::
+One environment variable holds all faults, so that nobody sets one by accident::
 
     HETERO_TEST_REFERENCE_FAULT="flip-token:5@has:--draft-chain-batch,every:2; hang@baseline"
 
     value     = fault *( ";" fault )
     fault     = name [ ":" argument ] [ "@" condition *( "," condition ) ]
 
-The conditions are those of :mod:`hetero_test.bundled.faults`; all of them must hold. A
-fault with conditions of its own in :data:`FAULTS` keeps them unless others are given.
-
-When a fault strikes: what a launch's command line must look like, and its turn.
-
-::
+A fault strikes a launch that meets all of its conditions, by its command line and its turn. A
+fault with conditions of its own in :data:`FAULTS` keeps them unless others are given::
 
     condition = "baseline"           no placement flag is given
               | "placed"             one is
@@ -45,8 +41,8 @@ if TYPE_CHECKING:
 VARIABLE = "HETERO_TEST_REFERENCE_FAULT"
 
 
-class Effect(Enum):
-    """What a fault does; the value is told to whoever asks for the list."""
+class FaultEffect(Enum):
+    """What a fault does; the value says so in words."""
 
     FLIP = "one token is another one, and decoding goes on from it"
     RANDOM_FLIP = "a random token at a random place, drawn anew in each process"
@@ -74,7 +70,7 @@ class Effect(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class NamedFault:
     """A named fault.
 
     Args:
@@ -87,7 +83,7 @@ class Fault:
     """
 
     name: str
-    effect: Effect
+    effect: FaultEffect
     summary: str
     argument: str
     choices: tuple[str, ...]
@@ -97,10 +93,10 @@ class Fault:
 _DEATHS = ("exit", "SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGKILL")
 _HANGS = ("polite", "deaf")
 _ROLES = ("both", "main", "draft")
-_E = Effect
+_E = FaultEffect
 
 # name, effect, argument, choices, conditions, summary
-_ROWS: tuple[tuple[str, Effect, str, tuple[str, ...], tuple[str, ...], str], ...] = (
+_ROWS: tuple[tuple[str, FaultEffect, str, tuple[str, ...], tuple[str, ...], str], ...] = (
     ("flip-token", _E.FLIP, "5", (), (), "token N (from 0, or from the end) is another one"),
     ("flip-early", _E.FLIP, "1", (), (), "a token near the start is another one"),
     ("flip-late", _E.FLIP, "-5", (), (), "a token near the end is another one"),
@@ -133,9 +129,9 @@ _ROWS: tuple[tuple[str, Effect, str, tuple[str, ...], tuple[str, ...], str], ...
     ("all-placed-wrong", _E.FLIP, "5", (), ("placed",), "every placement is wrong alike"),
 )
 
-FAULTS: Mapping[str, Fault] = MappingProxyType(
+FAULTS: Mapping[str, NamedFault] = MappingProxyType(
     {
-        name: Fault(
+        name: NamedFault(
             name=name,
             effect=effect,
             argument=argument,
@@ -148,40 +144,20 @@ FAULTS: Mapping[str, Fault] = MappingProxyType(
 )
 
 
-def fault_env(
-    name: str, *, argument: str | int | None = None, when: str | Sequence[str] = ()
-) -> dict[str, str]:
-    """The environment that switches one fault on.
-
-    Args:
-        name: a key of :data:`FAULTS`.
-        argument: in place of the fault's own.
-        when: conditions, in place of the fault's own.
-
-    Raises:
-        ValueError: no such fault or condition.
-    """
-    conditions = (when,) if isinstance(when, str) else tuple(when)
-    value = name if argument is None else f"{name}:{argument}"
-    value += "@" + ",".join(conditions) if conditions else ""
-    _read_one(value)
-    return {VARIABLE: value}
-
-
 class ActiveFaults:
     """The faults of this process, with their arguments."""
 
-    def __init__(self, arguments: Mapping[Effect, str] | None = None) -> None:
+    def __init__(self, arguments: Mapping[FaultEffect, str] | None = None) -> None:
         self._arguments = dict(arguments or {})
 
-    def __contains__(self, effect: Effect) -> bool:
+    def __contains__(self, effect: FaultEffect) -> bool:
         return effect in self._arguments
 
-    def argument(self, effect: Effect) -> str:
+    def argument(self, effect: FaultEffect) -> str:
         """The argument of an active fault; empty if it is not active."""
         return self._arguments.get(effect, "")
 
-    def number(self, effect: Effect) -> int:
+    def number(self, effect: FaultEffect) -> int:
         """The same as a number; 0 if it is not active or has none."""
         return int(self._arguments.get(effect, "") or 0)
 
@@ -189,17 +165,17 @@ class ActiveFaults:
 def active_faults(
     environ: Mapping[str, str], argv: Sequence[str], *, counters: Path
 ) -> ActiveFaults:
-    """The faults that this launch is to have.
+    """The faults that strike this launch.
 
     Args:
-        environ: holds the variable, or not.
+        environ: where :data:`VARIABLE` is looked for.
         argv: the command line, without the program's name.
         counters: folder in which launches are counted.
 
     Raises:
-        EngineStopError: the variable cannot be read (exit code 2).
+        EngineStopError: the variable is not well-formed (exit code 2).
     """
-    chosen: dict[Effect, str] = {}
+    chosen: dict[FaultEffect, str] = {}
     for part in filter(None, (part.strip() for part in environ.get(VARIABLE, "").split(";"))):
         try:
             fault, argument, conditions = _read_one(part)
@@ -210,7 +186,7 @@ def active_faults(
     return ActiveFaults(chosen)
 
 
-def _read_one(text: str) -> tuple[Fault, str, tuple[str, ...]]:
+def _read_one(text: str) -> tuple[NamedFault, str, tuple[str, ...]]:
     head, _, tail = text.partition("@")
     name, _, argument = head.strip().partition(":")
     if name not in FAULTS:
@@ -243,10 +219,10 @@ _PLAIN = ("baseline", "placed", "forced", "auto")
 
 
 def check_conditions(conditions: Sequence[str]) -> None:
-    """See that each is one.
+    """Refuse a text that is not a condition.
 
     Raises:
-        ValueError: one is not.
+        ValueError: one of the texts is not a condition.
     """
     for condition in conditions:
         kind, _, value = condition.partition(":")
@@ -263,7 +239,7 @@ def meets(conditions: Sequence[str], argv: Sequence[str], *, counter: Path) -> b
     """Whether a launch meets all conditions.
 
     Args:
-        conditions: checked ones.
+        conditions: as :func:`check_conditions` accepts them.
         argv: the command line, without the program's name.
         counter: the file in which the launches that meet the other conditions are counted;
             touched only if one of the conditions counts.

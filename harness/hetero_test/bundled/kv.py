@@ -27,11 +27,11 @@ class KvFormat(Enum):
 
 
 class KeysValues:
-    """What a model remembers, as whole numbers of ``1 / key_step`` and ``1 / value_step``.
+    """Keys and values as whole numbers of ``1 / key_step`` and ``1 / value_step``.
 
     Args:
         layers, heads, head_width: the model's dimensions.
-        capacity: positions there is room for.
+        capacity: how many positions fit.
         kept: the format.
     """
 

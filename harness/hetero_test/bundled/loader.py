@@ -1,7 +1,4 @@
-"""Loading: everything is put on its device, in the engine's order, and told on stderr.
-
-The books of emulated device memory.
-"""
+"""Loading puts every part on its device, in the engine's order, and tells of each on stderr."""
 
 from __future__ import annotations
 
@@ -11,12 +8,12 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from hetero_test.bundled.arith import Arithmetic
-from hetero_test.bundled.cache import Residency, automatic_slots, fixed_slots, open_cache
-from hetero_test.bundled.checks import ple_beside
+from hetero_test.bundled.cache import ExpertPlaces, automatic_slots, fixed_slots, open_cache
 from hetero_test.bundled.drafter import Drafter
 from hetero_test.bundled.failures import failed, refused
-from hetero_test.bundled.faults import Effect
-from hetero_test.bundled.inject import spoil_slots
+from hetero_test.bundled.faults import FaultEffect
+from hetero_test.bundled.inject import faulty_slots
+from hetero_test.bundled.job import ple_beside
 from hetero_test.bundled.kv import KvFormat
 from hetero_test.bundled.model import Kernels, Model
 from hetero_test.bundled.pack import (
@@ -34,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hetero_test.bundled.cache import Opening
-    from hetero_test.bundled.request import Request
-    from hetero_test.bundled.rig import Rig
+    from hetero_test.bundled.job import Job
+    from hetero_test.bundled.rig import EmulatedRig
     from hetero_test.bundled.weights import Weights
 
 VERSION = "0.1.34-reference"
@@ -51,7 +48,7 @@ _NO_ROOM_FOR_DRAFTER = "mtp: the 16 experts do not fit in VRAM"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What decoding needs."""
+    """What decoding needs; ``main`` and ``draft`` are the devices that were really used."""
 
     model: Model
     drafter: Drafter | None
@@ -63,26 +60,29 @@ class Loaded:
 
 
 class Loader:
-    """Puts one run's parts on the devices; ``main`` and ``draft`` are where they really are."""
+    """Puts the parts of one run on the devices.
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
-        self._flags = request.flags
-        self._pack = request.pack
-        self._devices = request.rig.devices
-        self._log = request.log
-        self._memory = Memory(request.rig)
-        self.main = request.roles.main
-        self.draft = request.roles.draft
-        if Effect.IGNORE_ROLES in request.faults:
-            ignored = request.faults.argument(Effect.IGNORE_ROLES)
+    A fault may move them: ``main`` and ``draft`` are the devices that are really used.
+    """
+
+    def __init__(self, job: Job) -> None:
+        self._job = job
+        self._flags = job.flags
+        self._pack = job.pack
+        self._devices = job.rig.devices
+        self._log = job.log
+        self._memory = Memory(job.rig)
+        self.main = job.roles.main
+        self.draft = job.roles.draft
+        if FaultEffect.IGNORE_ROLES in job.faults:
+            ignored = job.faults.argument(FaultEffect.IGNORE_ROLES)
             self.main = self.main if ignored == "draft" else 0
             self.draft = self.draft if ignored == "main" else 0
-        if Effect.DRAFT_FALLBACK in request.faults:
+        if FaultEffect.DRAFT_FALLBACK in job.faults:
             self.draft = self.main
 
     def load(self) -> Loaded:
-        """Load all; afterwards the session is up.
+        """Load everything, after which the session is up.
 
         Raises:
             EngineStopError: something does not fit, cannot be read, or is refused late.
@@ -101,7 +101,7 @@ class Loader:
         weights = self._make_weights()
         held = self._open_caches(ranked, drafter)
         share = share if held[0] else 0
-        residency = Residency(self._pack, held, pcie_share=share)
+        residency = ExpertPlaces(self._pack, held, pcie_share=share)
         self._tell_session(residency)
         if self._flags.spec >= 2 and (self._flags.expert_profile is None or not residency.resident):
             raise refused(
@@ -119,7 +119,7 @@ class Loader:
         )
 
     def _pcie_share(self) -> int:
-        """256ths of the missed experts that the main device computes itself."""
+        """How many of 256 missed experts the main device computes itself."""
         if self._flags.pcie_frac is not None:
             return int(self._flags.pcie_frac * 256 + 0.5)
         if self._pack.layout is Layout.CANONICAL:
@@ -135,7 +135,7 @@ class Loader:
         return int(share * 256 + 0.5)
 
     def _tell_host(self) -> None:
-        if not self._request.rig.host.avx512:
+        if not self._job.rig.host.avx512:
             self._log.say(
                 "this CPU has no AVX-512: the expert kernels run on AVX-2 (multi-token for the "
                 "i-quant gate/up rows)"
@@ -198,12 +198,12 @@ class Loader:
         pack = read_drafter(Path(flags.mtp))
         seconds = perf_counter() - started
         speed = (Path(flags.mtp) / DRAFTER_FILE).stat().st_size / 2**20 / seconds
-        if Effect.OUT_OF_MEMORY in self._request.faults:
+        if FaultEffect.OUT_OF_MEMORY in self._job.faults:
             self._memory.take(self.draft, 2**40, otherwise=_NO_ROOM_FOR_DRAFTER)
         self._memory.take(self.draft, pack.loaded_mib, otherwise=_NO_ROOM_FOR_DRAFTER)
         if self.draft != self.main:
             log.mtp("the draft layer's gr workspace runs on the draft device (0.3 MiB)")
-        elif Effect.DRAFT_FALLBACK in self._request.faults:
+        elif FaultEffect.DRAFT_FALLBACK in self._job.faults:
             log.mtp(
                 "the RoPE tables on the draft device could not be filled (invalid device "
                 "ordinal); the drafter stays on the main path"
@@ -250,14 +250,14 @@ class Loader:
         slots = self._flags.expert_cache
         if slots == 0 and self._flags.expert_profile is None:
             return ()
-        faults, log = self._request.faults, self._log
+        faults, log = self._job.faults, self._log
         free = self._memory.free_mib(self.main)
         head = drafter.head_mib if drafter and self.draft == self.main else 0
         if slots is None or slots == 0:  # with a profile, 0 means auto
             reserve = self._flags.vram_reserve_mib
             slots = automatic_slots(
                 self._pack, free_mib=free, reserve_mib=reserve, head_mib=head
-            ) - faults.number(Effect.SHRINK_AUTO)
+            ) - faults.number(FaultEffect.SHRINK_AUTO)
             log.say(
                 f"expert cache auto: {free / 1024:.2f} GiB free, {reserve} MiB reserved "
                 f"(+{head} MiB for the draft head) -> {slots} slots"
@@ -265,9 +265,9 @@ class Loader:
             if slots < 1:
                 log.say("no VRAM is left for the expert cache: the CPU computes every expert")
                 return ()
-            slots -= faults.number(Effect.ESTIMATE_OFF)
+            slots -= faults.number(FaultEffect.ESTIMATE_OFF)
         else:
-            slots = spoil_slots(slots, faults)
+            slots = faulty_slots(slots, faults)
         opened = open_cache(self._pack, ranked, slots=slots, free_mib=free, head_mib=head)
         self._memory.take(self.main, opened.size_mib, otherwise="ExpertCache: out of memory")
         self._tell_cache(opened)
@@ -292,10 +292,10 @@ class Loader:
             )
         self._log.say("R4 hit path ON - resident experts are computed on the GPU")
 
-    def _tell_session(self, residency: Residency) -> None:
+    def _tell_session(self, residency: ExpertPlaces) -> None:
         self._log.say("1 expert-pool worker, the host thread")
         self._log.say(f"session is up (engine {VERSION})")
-        self._log.say(f"sampling {self._request.sampling}")
+        self._log.say(f"sampling {self._job.sampling}")
         if residency.resident:
             self._log.say(
                 f"token graph hit path: {residency.resident} resident experts, decided on the "
@@ -306,26 +306,26 @@ class Loader:
                 f"token graph captured ({self._pack.shape.layers} layers, one launch per token)"
             )
 
-    def _make_model(self, weights: Weights, residency: Residency) -> Model:
+    def _make_model(self, weights: Weights, residency: ExpertPlaces) -> Model:
         main = Arithmetic(self._devices[self.main].activation_bits)
         helpers = tuple(
             Arithmetic(self._devices[device].activation_bits)
             for device, slots in enumerate(self._flags.helper_caches, start=1)
             if slots
         )
-        host = Arithmetic(self._request.rig.host.activation_bits)
+        host = Arithmetic(self._job.rig.host.activation_bits)
         kernels = Kernels(main=main, places=(main, host, *helpers))
         return Model(weights, self._pack.shape, kernels, residency, Work())
 
     def _make_drafter(self, weights: Weights) -> Drafter:
         arithmetic = Arithmetic(self._devices[self.draft].activation_bits)
-        return Drafter(weights, self._pack, arithmetic, capacity=self._request.capacity)
+        return Drafter(weights, self._pack, arithmetic, capacity=self._job.capacity)
 
 
 class Memory:
     """What is still free on each device, in MiB."""
 
-    def __init__(self, rig: Rig) -> None:
+    def __init__(self, rig: EmulatedRig) -> None:
         self._free = [device.free_mib for device in rig.devices]
 
     def free_mib(self, device: int) -> int:
@@ -333,10 +333,10 @@ class Memory:
         return self._free[device]
 
     def take(self, device: int, size_mib: int, *, otherwise: str) -> None:
-        """Take some.
+        """Reserve some of what is free.
 
         Raises:
-            EngineStopError: there is not that much; ``otherwise`` is its message.
+            EngineStopError: less than that is free; ``otherwise`` is the message.
         """
         if size_mib > self._free[device]:
             raise failed(otherwise)

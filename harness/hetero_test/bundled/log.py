@@ -1,4 +1,4 @@
-"""What the engine prints: the talk on stderr, the result block on stdout."""
+"""What the engine prints: its progress on stderr, the result block on stdout."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hetero_test.bundled.decode import Speculation
     from hetero_test.bundled.flags import Flags
-    from hetero_test.bundled.work import Work
+    from hetero_test.bundled.work import DraftCounts, Work
 
 _LABEL_WIDTH = 24
 
 
-class Log:
-    """Writes lines as they come, so that a killed run leaves what it had said."""
+class EngineLog:
+    """Writes each line at once, so that a killed run leaves what it had printed."""
 
     def __init__(self, out: TextIO | None = None, err: TextIO | None = None) -> None:
         self._out = out or sys.stdout
@@ -51,7 +50,7 @@ class Log:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Seconds, measured: the prompt, the tokens, and from the start to the first token."""
+    """Measured seconds of the prompt, of the tokens, and from the start to the first token."""
 
     prefill_s: float
     decode_s: float
@@ -59,32 +58,32 @@ class Timing:
     draft_prompt_s: float
 
 
-def print_speculation(log: Log, flags: Flags, spoken: Speculation, work: Work) -> None:
-    """The lines about windows and drafts; one at least was verified."""
+def print_speculation(log: EngineLog, flags: Flags, counts: DraftCounts, work: Work) -> None:
+    """The lines about windows and drafts; at least one window was verified."""
     rounds = work.rounds
-    share = spoken.accepted / spoken.offered if spoken.offered else 0.0
+    share = counts.accepted / counts.offered if counts.offered else 0.0
     log.result(
         "speculation",
-        f"{rounds} rounds of {flags.window}, drafts accepted {spoken.accepted} of "
-        f"{spoken.offered} ({share:.3f}), {(spoken.accepted + rounds) / rounds:.2f} tokens per "
+        f"{rounds} rounds of {flags.window}, drafts accepted {counts.accepted} of "
+        f"{counts.offered} ({share:.3f}), {(counts.accepted + rounds) / rounds:.2f} tokens per "
         "round",
     )
     if flags.spec_min_p > 0:
-        sizes = "".join(f" T{size}:{spoken.sizes[size]}" for size in range(1, flags.window + 1))
+        sizes = "".join(f" T{size}:{counts.sizes[size]}" for size in range(1, flags.window + 1))
         tail = f"  (min draft probability {flags.spec_min_p:.2f})"
         log.raw(f"{'window sizes':<{_LABEL_WIDTH}}{sizes}{tail}\n")
     if flags.suffix_draft > 0:
         log.result(
             "suffix drafts",
-            f"{spoken.lookup_windows} windows, drafts accepted {spoken.lookup_accepted} of "
-            f"{spoken.lookup_offered}",
+            f"{counts.lookup_windows} windows, drafts accepted {counts.lookup_accepted} of "
+            f"{counts.lookup_offered}",
         )
-    counts = "".join(f" {n}:{spoken.accepted_per_round[n]}" for n in range(flags.window))
-    log.raw(f"{'accepted per round':<{_LABEL_WIDTH}}{counts}\n")
+    rows = "".join(f" {n}:{counts.accepted_per_round[n]}" for n in range(flags.window))
+    log.raw(f"{'accepted per round':<{_LABEL_WIDTH}}{rows}\n")
 
 
-def print_work(log: Log, work: Work, *, layers: int) -> None:
-    """Where the time of the verify windows went."""
+def print_work(log: EngineLog, work: Work, *, layers: int) -> None:
+    """The lines about where the time of the verify windows went."""
     windows = work.rounds * layers
     device_ms = _ms(work, work.attention_s + work.device_s)
     log.result(
@@ -111,13 +110,13 @@ def print_work(log: Log, work: Work, *, layers: int) -> None:
 
 
 def print_placement(
-    log: Log, flags: Flags, spoken: Speculation, work: Work, *, layers: int, pcie_share: int
+    log: EngineLog, flags: Flags, counts: DraftCounts, work: Work, *, layers: int, pcie_share: int
 ) -> None:
-    """Swaps, and experts read over the link."""
+    """The lines about swaps and about experts read over the link."""
     if flags.adapt_every and flags.adapt_swaps:
         log.result(
             "adaptive tier",
-            f"{spoken.swapped} experts swapped into the VRAM tier (every {flags.adapt_every} "
+            f"{counts.swapped} experts swapped into the VRAM tier (every {flags.adapt_every} "
             f"rounds, {_ms(work, work.adapt_s):.3f} ms/round)",
         )
     if pcie_share:
@@ -129,10 +128,10 @@ def print_placement(
 
 
 def print_drafter(
-    log: Log, spoken: Speculation, work: Work, timing: Timing, *, size_mib: int
+    log: EngineLog, counts: DraftCounts, work: Work, timing: Timing, *, size_mib: int
 ) -> None:
-    """The drafter's line; with no draft round its mean is C's 0/0."""
-    rounds = spoken.draft_rounds
+    """The drafter's line; without a draft round its mean is 0/0, as C prints it."""
+    rounds = counts.draft_rounds
     mean = f"{work.draft_s * 1000 / rounds:.3f}" if rounds else "-nan"
     log.result(
         "mtp",
@@ -146,8 +145,8 @@ def dump_line(label: str, ids: Sequence[int]) -> str:
     return f"{label:<8}:" + "".join(f" {token}" for token in ids) + "\n"
 
 
-def print_timing(log: Log, timing: Timing, *, made: int, prompt_tokens: int) -> None:
-    """The closing lines; the prompt's last token counts as decoding."""
+def print_timing(log: EngineLog, timing: Timing, *, made: int, prompt_tokens: int) -> None:
+    """The last lines; reading the prompt's last token counts as decoding."""
     ms = timing.decode_s * 1000
     log.result("decode", f"{made} tokens in {ms:.1f} ms  ->  {_rate(made, ms):.2f} tok/s")
     if prompt_tokens > 1:

@@ -1,6 +1,6 @@
 """The model: attention with distance decay, two experts of sixteen, a head.
 
-Each row goes through it alone; ``arith`` says why computing rows together changes no bit.
+Each row passes through the model alone; ``arith`` says why computing rows together changes no bit.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hetero_test.bundled.arith import Bools, Floats, Ints
-    from hetero_test.bundled.cache import Residency
-    from hetero_test.bundled.pack import Shape
+    from hetero_test.bundled.cache import ExpertPlaces
+    from hetero_test.bundled.pack import Dimensions
     from hetero_test.bundled.weights import Layer, Weights
     from hetero_test.bundled.work import Work
 
@@ -33,7 +33,7 @@ Quantized = dict[int, tuple["Floats", "Floats"]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kernels:
-    """The arithmetic of the main device, and of every place an expert may be computed.
+    """The arithmetic of the main device and of every place where an expert may be computed.
 
     ``places`` starts with the main device (0) and the host (1); helper devices follow.
     """
@@ -46,14 +46,19 @@ class Model:
     """Weights on a main device, with experts wherever the residency puts them."""
 
     def __init__(
-        self, weights: Weights, shape: Shape, kernels: Kernels, residency: Residency, work: Work
+        self,
+        weights: Weights,
+        shape: Dimensions,
+        kernels: Kernels,
+        residency: ExpertPlaces,
+        work: Work,
     ) -> None:
         self.residency = residency
         self.work = work
         self._weights = weights
         self._shape = shape
         self._kernels = kernels
-        # Nearer positions weigh more, differently in each head, so the next token hangs
+        # Nearer positions weigh more, differently in each head, so the next token depends
         # on the last few and greedy decoding does not fall into a loop.
         slopes = [2.0 ** -(head + 1) for head in range(shape.heads - 1)] + [1 / 32]
         self._slopes = np.array(slopes)[:, None, None]
@@ -76,9 +81,10 @@ class Model:
     def read(
         self, ids: Sequence[int], kv: KeysValues, *, last_only: bool = False
     ) -> tuple[Floats, Ints]:
-        """Compute tokens at the positions that follow those in ``kv``, and count them in.
+        """Compute tokens at the positions that follow those in ``kv``, and add them to ``kv``.
 
-        An id beyond the vocabulary is taken modulo its size: the engine does not check ids.
+        An id beyond the vocabulary is taken modulo the vocabulary's size: the engine does not
+        check ids.
 
         Returns:
             Logits (rows, vocab), of the last row alone if ``last_only``; and the experts

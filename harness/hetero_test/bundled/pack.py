@@ -1,4 +1,4 @@
-"""The pack, the drafter and the profile on disk, and what each is charged for."""
+"""The pack, the drafter and the profile on disk, and how much memory each part takes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Layout(Enum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class Dimensions:
     """The dimensions of the model."""
 
     layers: int = 4
@@ -52,7 +52,7 @@ class Pack:
 
     layout: Layout
     seed: int
-    shape: Shape
+    shape: Dimensions
     weights_mib: int
     session_mib: int
     kv_mib_per_1024: int
@@ -76,7 +76,7 @@ class DrafterPack:
 
     @property
     def loaded_mib(self) -> int:
-        """All but the draft head, which is built after the expert cache."""
+        """Everything except the draft head, which is built after the expert cache."""
         return self.experts_mib + self.dense_mib + self.kv_mib
 
 
@@ -90,7 +90,7 @@ def read_pack(folder: Path) -> Pack:
     table = _table(path)
     try:
         mib = table["mib"]
-        shape = Shape()
+        shape = Dimensions()
         pack = Pack(
             layout=Layout(table["expert_layout"]),
             seed=int(table["seed"]),
@@ -127,11 +127,11 @@ def read_drafter(folder: Path) -> DrafterPack:
         raise failed(f"mtp: {path} is not a drafter: {error!r}") from error
 
 
-def read_profile(path: Path, shape: Shape) -> tuple[Pair, ...]:
+def read_profile(path: Path, shape: Dimensions) -> tuple[Pair, ...]:
     """The ranked pairs of a profile; a line is ``layer expert``, ``#`` starts a comment.
 
     Raises:
-        EngineStopError: it cannot be read, or names a pair twice or one that is none.
+        EngineStopError: the file cannot be read, or names a pair twice or one that does not exist.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()

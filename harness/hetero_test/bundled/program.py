@@ -1,31 +1,27 @@
 """The program ``strata``: flags in, a stream and its log out, an exit code.
 
-One run: the roles are told, all is loaded, the prompt read, tokens made and printed.
-
-The prompt: token ids from the command line or a file.
+In one run the roles are told, everything is loaded, the prompt is read, and tokens are made and
+printed.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
-from dataclasses import replace
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from hetero_test.bundled.checks import check_flags, check_pack, check_rig, chunk_size
 from hetero_test.bundled.decode import Decoder
-from hetero_test.bundled.failures import EngineStopError, failed, refused
-from hetero_test.bundled.faults import Effect, active_faults
+from hetero_test.bundled.failures import EngineStopError, refused
+from hetero_test.bundled.faults import FaultEffect, active_faults
 from hetero_test.bundled.flags import USAGE, HelpRequestedError, parse_flags
-from hetero_test.bundled.inject import after_dump, before_dump, dump, spoil_pick
+from hetero_test.bundled.inject import after_dump, before_dump, dump, faulty_pick
+from hetero_test.bundled.job import checked_job, chunk_size
 from hetero_test.bundled.kv import KvFormat
 from hetero_test.bundled.loader import Loader
 from hetero_test.bundled.log import (
-    Log,
+    EngineLog,
     Timing,
     print_drafter,
     print_placement,
@@ -33,23 +29,18 @@ from hetero_test.bundled.log import (
     print_timing,
     print_work,
 )
-from hetero_test.bundled.pack import Layout, read_pack
-from hetero_test.bundled.request import Request
-from hetero_test.bundled.rig import read_rig, resolve_roles
-from hetero_test.bundled.sampler import sampler_of
+from hetero_test.bundled.pack import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from hetero_test.bundled.faults import ActiveFaults
-    from hetero_test.bundled.flags import Flags
+    from hetero_test.bundled.job import Job
     from hetero_test.bundled.loader import Loaded
-
-_LEFT_ON_SEED = 7
 
 
 def entry(rig: Path) -> None:
-    """Run as a process of its own, on which signals act as on a C program.
+    """Run as a process of its own; signals act on it as on a C program.
 
     Raises:
         SystemExit: always, with the exit code.
@@ -66,17 +57,17 @@ def main(argv: Sequence[str], *, rig: Path, environ: Mapping[str, str]) -> int:
 
     Args:
         argv: the command line without the program's name.
-        rig: the TOML file of the emulated rig; launches are counted beside it.
+        rig: the TOML file of the emulated rig; the launches are counted in its folder.
         environ: where the device mask and the faults are looked for.
 
     Returns:
         The exit code.
     """
-    log = Log()
+    log = EngineLog()
     try:
         flags = parse_flags(argv)
         faults = active_faults(environ, argv, counters=rig.parent)
-        run(_request(flags, faults, rig, environ, log))
+        run(checked_job(flags, faults, rig, environ, log))
     except HelpRequestedError:
         log.line(USAGE)
     except EngineStopError as stop:
@@ -87,57 +78,28 @@ def main(argv: Sequence[str], *, rig: Path, environ: Mapping[str, str]) -> int:
     return 0
 
 
-def _request(
-    flags: Flags, faults: ActiveFaults, rig_path: Path, environ: Mapping[str, str], log: Log
-) -> Request:
-    """Everything that is known before anything is loaded, or the first refusal."""
-    if Effect.SAMPLING in faults:
-        flags = replace(flags, greedy=False, seed=_LEFT_ON_SEED)
-    prompt = read_prompt(flags)
-    check_flags(flags, prompt)
-    pack = read_pack(Path(flags.pack))
-    check_pack(flags, pack, prompt)
-    rig = read_rig(rig_path).visible(environ)
-    check_rig(flags, rig)
-    roles = resolve_roles(flags, rig)
-    if not rig.devices:
-        raise failed("no CUDA-capable device is detected")
-    pick, sampling = sampler_of(flags)
-    return Request(
-        flags=flags,
-        prompt=prompt,
-        pack=pack,
-        rig=rig,
-        roles=roles,
-        pick=pick,
-        sampling=sampling,
-        faults=faults,
-        log=log,
-    )
-
-
-def run(request: Request) -> None:
+def run(job: Job) -> None:
     """Make and print one stream.
 
     Raises:
-        EngineStopError: nothing fits, something cannot be read, or a late refusal.
+        EngineStopError: something does not fit, cannot be read, or is refused late.
     """
-    _tell_roles(request)
-    loaded = Loader(request).load()
-    decoder = _decoder(request, loaded)
-    timing = _decode(request, loaded, decoder)
-    _print_result(request, loaded, decoder, timing)
+    _tell_roles(job)
+    loaded = Loader(job).load()
+    decoder = _decoder(job, loaded)
+    timing = _decode(job, loaded, decoder)
+    _print_result(job, loaded, decoder, timing)
 
 
-def _tell_roles(request: Request) -> None:
-    roles, devices, log = request.roles, request.rig.devices, request.log
+def _tell_roles(job: Job) -> None:
+    roles, devices, log = job.roles, job.rig.devices, job.log
     if roles.picked:
         other = devices[roles.draft]
         log.say(
             "--auto-roles picked: MAIN 0 (the engine's default ordinal), DRAFT "
             f"{roles.draft} ({other.name}, {other.free_mib} MiB free)"
         )
-    if request.flags.layer_split is not None:
+    if job.flags.layer_split is not None:
         log.say("--layer-split auto: one GPU visible, so no split")
     if not roles.named:
         return
@@ -156,7 +118,7 @@ def _tell_roles(request: Request) -> None:
             f"{device.free_mib} MiB"
         )
     log.say(
-        f"peer access {main} -> {draft}: {'yes' if request.rig.sees(main, draft) else 'no'} "
+        f"peer access {main} -> {draft}: {'yes' if job.rig.sees(main, draft) else 'no'} "
         "(reported only; the mapped-mirror handoff needs none)"
     )
     log.say(
@@ -165,25 +127,23 @@ def _tell_roles(request: Request) -> None:
     )
 
 
-def _decoder(request: Request, loaded: Loaded) -> Decoder:
-    flags = request.flags
+def _decoder(job: Job, loaded: Loaded) -> Decoder:
+    flags = job.flags
     kept = next(kept for kept in KvFormat if kept.flag == flags.kv)
     return Decoder(
         model=loaded.model,
         drafter=loaded.drafter,
-        kv=loaded.model.memory(request.capacity, kept),
-        pick=spoil_pick(
-            request.pick, request.faults, max_new=flags.max_new, vocab=request.pack.shape.vocab
-        ),
-        request=request,
+        kv=loaded.model.memory(job.capacity, kept),
+        pick=faulty_pick(job.pick, job.faults, max_new=flags.max_new, vocab=job.pack.shape.vocab),
+        job=job,
     )
 
 
-def _decode(request: Request, loaded: Loaded, decoder: Decoder) -> Timing:
-    """Read the prompt and make the tokens; all seconds are measured."""
-    flags, log = request.flags, request.log
+def _decode(job: Job, loaded: Loaded, decoder: Decoder) -> Timing:
+    """Read the prompt and make the tokens; every time is measured."""
+    flags, log = job.flags, job.log
     started = perf_counter()
-    chunk = chunk_size(flags, len(request.prompt))
+    chunk = chunk_size(flags, len(job.prompt))
     if flags.prefill.startswith("auto"):
         log.say(f"prompt chunk auto: {chunk} tokens")
     if chunk:
@@ -192,11 +152,11 @@ def _decode(request: Request, loaded: Loaded, decoder: Decoder) -> Timing:
     prefilled = perf_counter()
     decoder.read_draft_prompt()
     drafter_ready = perf_counter()
-    _tell_prompt(request, loaded, chunks if chunk else 0, prefilled - started)
+    _tell_prompt(job, loaded, chunks if chunk else 0, prefilled - started)
     loaded.model.work.reset()
-    _tell_bindings(request, loaded)
+    _tell_bindings(job, loaded)
     begun = perf_counter()
-    if flags.spec >= 2 and request.pack.layout is Layout.NATIVE:
+    if flags.spec >= 2 and job.pack.layout is Layout.NATIVE:
         decoder.round(plain=True)
     else:
         decoder.step()
@@ -215,12 +175,12 @@ def _decode(request: Request, loaded: Loaded, decoder: Decoder) -> Timing:
     )
 
 
-def _tell_prompt(request: Request, loaded: Loaded, chunks: int, seconds: float) -> None:
-    log, work, tokens = request.log, loaded.model.work, len(request.prompt) - 1
+def _tell_prompt(job: Job, loaded: Loaded, chunks: int, seconds: float) -> None:
+    log, work, tokens = job.log, loaded.model.work, len(job.prompt) - 1
     drafter = loaded.drafter_pack
     if drafter is not None:
         loaded.memory.take(loaded.draft, drafter.head_mib, otherwise="mtp: buffers do not fit")
-        log.mtp(f"draft head over {request.pack.shape.vocab} tokens ({drafter.head_mib:.1f} MiB)")
+        log.mtp(f"draft head over {job.pack.shape.vocab} tokens ({drafter.head_mib:.1f} MiB)")
     if chunks and tokens:
         log.say(
             f"prefill {tokens} tokens in {chunks} chunks, {seconds * 1000:.1f} ms "
@@ -229,78 +189,36 @@ def _tell_prompt(request: Request, loaded: Loaded, chunks: int, seconds: float) 
         )
 
 
-def _tell_bindings(request: Request, loaded: Loaded) -> None:
-    flags, log = request.flags, request.log
+def _tell_bindings(job: Job, loaded: Loaded) -> None:
+    flags, log = job.flags, job.log
     if flags.spec >= 2:
         log.verify(f"window up to {flags.window} tokens, 0.0 MiB of device buffers")
-    if request.roles.apart:
-        for ordinal in sorted((request.roles.main, request.roles.draft)):
+    if job.roles.apart:
+        for ordinal in sorted((job.roles.main, job.roles.draft)):
             log.say(
                 f"role device {ordinal} after the binding: {loaded.memory.free_mib(ordinal)} MiB "
-                f"free of {request.rig.devices[ordinal].memory_mib}"
+                f"free of {job.rig.devices[ordinal].memory_mib}"
             )
-    if Effect.LATE_REFUSAL in request.faults:
+    if FaultEffect.LATE_REFUSAL in job.faults:
         raise refused(
             "--spec needs the device residency table (--expert-profile, --expert-cache and the "
             "token graph)"
         )
 
 
-def _print_result(request: Request, loaded: Loaded, decoder: Decoder, timing: Timing) -> None:
-    flags, log, faults = request.flags, request.log, request.faults
-    work, spoken, vocab = loaded.model.work, decoder.spoken, request.pack.shape.vocab
+def _print_result(job: Job, loaded: Loaded, decoder: Decoder, timing: Timing) -> None:
+    flags, log, faults = job.flags, job.log, job.faults
+    work, counts, vocab = loaded.model.work, decoder.counts, job.pack.shape.vocab
     made = decoder.made
-    before_dump(faults, log, position=len(request.prompt) + len(made), vocab=vocab)
+    before_dump(faults, log, position=len(job.prompt) + len(made), vocab=vocab)
     if flags.spec >= 2 and work.rounds:
-        layers = request.pack.shape.layers
-        print_speculation(log, flags, spoken, work)
+        layers = job.pack.shape.layers
+        print_speculation(log, flags, counts, work)
         print_work(log, work, layers=layers)
-        print_placement(log, flags, spoken, work, layers=layers, pcie_share=loaded.pcie_share)
+        print_placement(log, flags, counts, work, layers=layers, pcie_share=loaded.pcie_share)
         if loaded.drafter_pack is not None:
             size = loaded.drafter_pack.loaded_mib + loaded.drafter_pack.head_mib
-            print_drafter(log, spoken, work, timing, size_mib=size)
-    log.raw(dump(faults, request.prompt, made, vocab=vocab))
-    print_timing(log, timing, made=len(made), prompt_tokens=len(request.prompt))
+            print_drafter(log, counts, work, timing, size_mib=size)
+    log.raw(dump(faults, job.prompt, made, vocab=vocab))
+    print_timing(log, timing, made=len(made), prompt_tokens=len(job.prompt))
     after_dump(faults)
-
-
-_LARGEST = 2**31 - 1
-
-
-def read_prompt(flags: Flags) -> tuple[int, ...]:
-    """The ids of the run; they may lie beyond the vocabulary, as in the real engine.
-
-    Raises:
-        EngineStopError: none given, two inputs, an unreadable or malformed list.
-    """
-    if flags.tokens is None and flags.tokens_file is None:
-        raise EngineStopError(
-            "--tokens is required (this build has no tokenizer; pass token ids with --tokens "
-            "or --tokens-file)",
-            code=2,
-            usage=True,
-        )
-    if flags.tokens is not None and flags.tokens_file is not None:
-        raise refused("supply one token input only")
-    if flags.tokens is not None:
-        return _ids(flags.tokens, "token list")
-    path = Path(flags.tokens_file or "")
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise refused(f"cannot open token file {path}") from error
-    return _ids(text, "token file")
-
-
-def _ids(text: str, source: str) -> tuple[int, ...]:
-    words = [word for word in re.split(r"[,\s]+", text) if word]
-    if not words:
-        raise refused(f"malformed {source}: token list was empty")
-    ids = []
-    for word in words:
-        if not re.fullmatch(r"[0-9]{1,10}", word) or int(word) > _LARGEST:
-            raise refused(
-                f"malformed {source}: invalid token id: expected an integer in [0, {_LARGEST}]"
-            )
-        ids.append(int(word))
-    return tuple(ids)

@@ -1,6 +1,6 @@
 """The emulated rig: devices and host as a TOML file describes them.
 
-Who is where: the devices of the model and of the drafter.
+Also the roles: which device the model and which the drafter is on.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MASK = "CUDA_VISIBLE_DEVICES"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class EmulatedDevice:
     """One emulated card; ``name`` is its kind, ``ordinal`` its place in the rig's file."""
 
     ordinal: int
@@ -44,7 +44,7 @@ class Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class EmulatedHost:
     """The processor that computes the experts which no device holds."""
 
     name: str
@@ -53,24 +53,24 @@ class Host:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rig:
+class EmulatedRig:
     """A machine; ``devices`` are in the order in which the engine numbers them."""
 
     name: str
-    host: Host
-    devices: tuple[Device, ...]
+    host: EmulatedHost
+    devices: tuple[EmulatedDevice, ...]
 
-    def visible(self, environ: Mapping[str, str]) -> Rig:
+    def visible(self, environ: Mapping[str, str]) -> EmulatedRig:
         """The rig as a process sees it through ``CUDA_VISIBLE_DEVICES``.
 
-        As CUDA reads it: ordinals separated by commas, in the order of the new numbers;
-        the first entry that is no device, or is named twice, ends the list; set but
-        empty hides all.
+        CUDA reads ordinals separated by commas, in the order of the new numbers. The first entry
+        that is not a device, or is named twice, ends the list. A variable that is set but empty
+        hides all devices.
         """
         mask = environ.get(MASK)
         if mask is None:
             return self
-        seen: list[Device] = []
+        seen: list[EmulatedDevice] = []
         for entry in mask.split(","):
             digits = re.match(r"\s*(\d+)\s*$", entry)
             ordinal = int(digits[1]) if digits else -1
@@ -88,7 +88,7 @@ def rig_file(rig: str | Path) -> Path:
     """The file of a shipped rig, by its name, or the path itself.
 
     Raises:
-        FileNotFoundError: neither a shipped rig nor a file.
+        FileNotFoundError: it is neither a shipped rig nor a file.
     """
     shipped = RIGS / f"{rig}.toml"
     if isinstance(rig, str) and shipped.is_file():
@@ -99,7 +99,7 @@ def rig_file(rig: str | Path) -> Path:
     raise FileNotFoundError(f"{rig}: no rig of that name (shipped: {names}), nor a TOML file")
 
 
-def read_rig(path: Path) -> Rig:
+def read_rig(path: Path) -> EmulatedRig:
     """The rig in a file; its keys are explained in ``rigs/two_equal.toml``.
 
     Raises:
@@ -108,9 +108,9 @@ def read_rig(path: Path) -> Rig:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
         host = table["host"]
-        rig = Rig(
+        rig = EmulatedRig(
             name=str(table["name"]),
-            host=Host(
+            host=EmulatedHost(
                 name=str(host["name"]),
                 avx512=bool(host["avx512"]),
                 activation_bits=int(host["activation_bits"]),
@@ -128,12 +128,12 @@ def read_rig(path: Path) -> Rig:
     return rig
 
 
-def _device(ordinal: int, entry: Mapping[str, Any]) -> Device:
+def _device(ordinal: int, entry: Mapping[str, Any]) -> EmulatedDevice:
     major, _, minor = str(entry["compute_capability"]).partition(".")
     bits = int(entry["activation_bits"])
     if not 4 <= bits <= 12:
         raise ValueError(f"activation_bits = {bits}: 4 to 12 are possible")
-    return Device(
+    return EmulatedDevice(
         ordinal=ordinal,
         name=str(entry["name"]),
         capability=(int(major), int(minor)),
@@ -147,8 +147,15 @@ def _device(ordinal: int, entry: Mapping[str, Any]) -> Device:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Roles:
-    """The two roles; ``named`` tells whether any flag spoke of them, ``picked`` of auto."""
+class DeviceRoles:
+    """The devices of the model and of the drafter.
+
+    Attributes:
+        main: the model's device.
+        draft: the drafter's device.
+        named: whether a flag named a role.
+        picked: whether ``--auto-roles`` chose the devices.
+    """
 
     main: int
     draft: int
@@ -161,11 +168,11 @@ class Roles:
         return self.main != self.draft
 
 
-def resolve_roles(flags: Flags, rig: Rig) -> Roles:
+def resolve_roles(flags: Flags, rig: EmulatedRig) -> DeviceRoles:
     """The roles that the flags ask for on the devices that are visible.
 
     Raises:
-        EngineStopError: the flags do not go together, or name a device that is not there.
+        EngineStopError: the flags contradict each other, or name a device that does not exist.
     """
     helpers = any(flags.helper_caches)
     if flags.draft_prefill_parallel and not flags.has_roles:
@@ -195,10 +202,10 @@ def resolve_roles(flags: Flags, rig: Rig) -> Roles:
             "--draft-device needs the MTP drafter (--mtp and --spec >= 2): without one there is "
             "nothing to place"
         )
-    return Roles(main=max(main, 0), draft=max(draft, 0), named=main != UNSET, picked=picked)
+    return DeviceRoles(main=max(main, 0), draft=max(draft, 0), named=main != UNSET, picked=picked)
 
 
-def _other_device(rig: Rig) -> int:
+def _other_device(rig: EmulatedRig) -> int:
     count = len(rig.devices)
     if count < 2:
         raise refused(

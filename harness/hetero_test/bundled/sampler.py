@@ -24,13 +24,15 @@ def greedy(logits: Floats, index: int) -> int:
 
 
 def sampling(*, seed: int, temperature: float, top_k: int, top_p: float) -> Pick:
-    """Draws a token; the draw hangs on seed and index alone, so drafts cannot change it.
+    """A rule that draws a token.
+
+    The draw depends on the seed and the index alone, so drafts cannot change it.
 
     Args:
         seed: of the draws.
         temperature: above 0; the higher, the flatter.
-        top_k: how many tokens are considered; 0 is all.
-        top_p: the probability that the considered ones reach together.
+        top_k: how many tokens are considered; 0 for all.
+        top_p: the considered tokens together reach this probability.
     """
 
     def pick(logits: Floats, index: int) -> int:

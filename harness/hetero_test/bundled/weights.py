@@ -11,7 +11,7 @@ import numpy as np
 from hetero_test.bundled.arith import Floats
 
 if TYPE_CHECKING:
-    from hetero_test.bundled.pack import Shape
+    from hetero_test.bundled.pack import Dimensions
 
 _MASK = 2**64 - 1
 _DRAFT_STEP = 8.0  # the drafter's copy keeps 5 of 8 bits
@@ -43,7 +43,7 @@ class Weights:
         return sum(layer.gate_up.nbytes + layer.down.nbytes for layer in self.layers)
 
 
-def make_weights(shape: Shape, seed: int) -> Weights:
+def make_weights(shape: Dimensions, seed: int) -> Weights:
     """The model of a pack; the same numbers on every machine."""
     width, hidden, experts = shape.width, shape.hidden, shape.experts
     layers = []

@@ -1,8 +1,9 @@
-"""What a stretch of work cost, and how many experts were computed where."""
+"""What decoding cost: times, experts by place, drafts by fate."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections import Counter
+from dataclasses import dataclass, field, fields
 
 
 @dataclass(slots=True)
@@ -31,9 +32,34 @@ class Work:
 
     def reset(self) -> None:
         """Start counting afresh."""
-        for field in fields(self):
-            setattr(self, field.name, type(getattr(self, field.name))())
+        for counter in fields(self):
+            setattr(self, counter.name, type(getattr(self, counter.name))())
 
     def per_round(self, total: float) -> float:
         """A total divided by the rounds; 0 when there was none."""
         return total / self.rounds if self.rounds else 0.0
+
+
+@dataclass(slots=True)
+class DraftCounts:
+    """What became of the drafts.
+
+    Attributes:
+        offered: drafts that were verified.
+        accepted: those of them that the model agreed with.
+        lookup_windows: windows whose drafts were looked up in the tokens so far.
+        draft_rounds: windows that the drafter proposed for.
+        sizes: windows by their size in tokens.
+        accepted_per_round: windows by how many of their drafts were accepted.
+        swapped: experts exchanged between a device and the host.
+    """
+
+    offered: int = 0
+    accepted: int = 0
+    lookup_windows: int = 0
+    lookup_offered: int = 0
+    lookup_accepted: int = 0
+    draft_rounds: int = 0
+    sizes: Counter[int] = field(default_factory=Counter)
+    accepted_per_round: Counter[int] = field(default_factory=Counter)
+    swapped: int = 0
