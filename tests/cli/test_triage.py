@@ -12,11 +12,12 @@ import pytest
 
 from hetero_test.cli.main import main
 from hetero_test.errors import UsageError
+from hetero_test.rig import probe
 from hetero_test.rig.facts_file import dump_rig, load_rig
 from hetero_test.rig.sourced import Origin, Sourced
 from hetero_test.triage.answer import parse
+from hetero_test.triage.model.facts import TokenLists
 from hetero_test.triage.model.facts_file import dump_model_facts
-from hetero_test.triage.options.question import Tokens
 from tests.triage.answer.test_calibrate import write_run
 from tests.triage.rigs import card, cpu, dense, mixture, rig, strix
 
@@ -226,7 +227,7 @@ def test_token_lists_that_are_not_there_are_not_compared(
     draft = tmp_path / "draft.toml"
     draft.write_text(dump_model_facts(replace(dense(), tokens_sha256=None)), encoding="utf-8")
     assert main(["triage", *files, "--draft", str(draft)]) == 0
-    assert f"token lists: {Tokens.NOT_CHECKED}" in capsys.readouterr().out.replace("`", "")
+    assert f"token lists: {TokenLists.NOT_CHECKED}" in capsys.readouterr().out.replace("`", "")
 
 
 @pytest.mark.process
@@ -235,7 +236,7 @@ def test_without_a_rig_file_this_machines_memory_is_measured(
 ) -> None:
     """The same figure as in the file that `hetero-test rig` writes, not a class's middle."""
     fact = Sourced(value=12.5, origin=Origin.MEASURED, source="read test", low=12.0, high=13.0)
-    monkeypatch.setattr(parse, "run_read_test", lambda *_sizes, **_repeats: fact)
+    monkeypatch.setattr(probe, "read_bandwidth", lambda *_sizes, **_repeats: fact)
     monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
     assert main(["triage", *files[:2], "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -12,8 +12,8 @@ import pytest
 from hetero_test.report import triage, triage_html
 from hetero_test.triage.answer.answer import answer
 from hetero_test.triage.answer.json import answer_document
-from hetero_test.triage.cost.priors import first_belief
-from hetero_test.triage.learn.estimates import Beliefs
+from hetero_test.triage.cost.priors import first_estimate
+from hetero_test.triage.learn.estimates import Estimates
 from hetero_test.triage.options.question import Speeds
 from tests.triage.rigs import card, cpu, dense, mixture, question, rig, strix
 
@@ -22,7 +22,7 @@ def document(*, prefill: float | None = 192.0) -> dict[str, Any]:
     """An answer as data."""
     today = Speeds(decode_tok_s=22.0, prefill_tok_s=prefill)
     asked = question(mixture(), strix(), incumbent=today, baselines={"ROCm0": today})
-    return answer_document(answer(asked, Beliefs(first_belief), 1.0), points=53, sources=14)
+    return answer_document(answer(asked, Estimates(first_estimate), 1.0), points=53, sources=14)
 
 
 def test_markdown_has_the_verdict_in_its_first_line() -> None:
@@ -104,7 +104,7 @@ def test_the_picture_has_a_bar_an_option_and_a_color_a_kind() -> None:
 def test_a_page_of_nothing_is_a_page() -> None:
     """A rig without devices."""
     asked = question(dense(), rig())
-    told = answer_document(answer(asked, Beliefs(first_belief), 1.0), points=53, sources=14)
+    told = answer_document(answer(asked, Estimates(first_estimate), 1.0), points=53, sources=14)
     assert "nothing fits" in triage_html.build(told)
     assert "nothing fits" in triage.build(told)
 
@@ -112,7 +112,7 @@ def test_a_page_of_nothing_is_a_page() -> None:
 def test_drafting_has_its_own_bars() -> None:
     """Draft and verify instead of weights."""
     asked = question(dense(nextn=True), rig(card(), cpu()))
-    told = answer_document(answer(asked, Beliefs(first_belief), 1.0), points=53, sources=14)
+    told = answer_document(answer(asked, Estimates(first_estimate), 1.0), points=53, sources=14)
     svg = triage_html.token_bars(told)
     assert "draft" in svg
     assert "verify" in svg

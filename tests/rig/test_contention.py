@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from hetero_test.rig.contention import Bystanders, Seen, amd, looks
+from hetero_test.rig.contention import ContentionWatch, DeviceUse, amd, looks
 
 GIB = 2**30
 
@@ -22,15 +22,15 @@ def test_another_process_on_a_device_is_told_and_our_own_engine_is_not() -> None
     held = iter((GIB, 3 * GIB, 2 * GIB))
     try:
 
-        def look() -> tuple[Seen, ...]:
+        def look() -> tuple[DeviceUse, ...]:
             holders = {
                 os.getpid(): ("us", GIB),
                 child.pid: ("engine", GIB),
                 1: ("desktop", next(held)),
             }
-            return (Seen(name="device 0", holders=holders),)
+            return (DeviceUse(name="device 0", holders=holders),)
 
-        watch = Bystanders([look])
+        watch = ContentionWatch([look])
         for _ in range(3):
             watch.look()
     finally:
@@ -42,15 +42,15 @@ def test_the_best_link_that_was_seen_counts() -> None:
     """An idle link is no slow link: only one that never reached its maximum is told."""
     speeds = iter(((1.0, "Gen1 x4"), (7.88, "Gen4 x4"), (1.0, "Gen1 x4")))
 
-    def look() -> tuple[Seen, ...]:
+    def look() -> tuple[DeviceUse, ...]:
         now, words = next(speeds)
         return (
-            Seen(name="A", link_gb_s=now, link=words, capable_gb_s=7.88, capable="Gen4 x4"),
-            Seen(name="B", link_gb_s=now, link=words, capable_gb_s=31.5, capable="Gen4 x16"),
-            Seen(name="C"),
+            DeviceUse(name="A", link_gb_s=now, link=words, capable_gb_s=7.88, capable="Gen4 x4"),
+            DeviceUse(name="B", link_gb_s=now, link=words, capable_gb_s=31.5, capable="Gen4 x16"),
+            DeviceUse(name="C"),
         )
 
-    watch = Bystanders([look])
+    watch = ContentionWatch([look])
     for _ in range(3):
         watch.look()
     assert watch.told() == (
@@ -61,10 +61,10 @@ def test_the_best_link_that_was_seen_counts() -> None:
 def test_a_driver_that_fails_tells_nothing() -> None:
     """Watching never ends a matrix."""
 
-    def look() -> tuple[Seen, ...]:
+    def look() -> tuple[DeviceUse, ...]:
         raise OSError("driver")
 
-    with Bystanders([look], period_s=0.01) as watch:
+    with ContentionWatch([look], period_s=0.01) as watch:
         watch.look()
     assert watch.told() == ()
 
@@ -73,11 +73,11 @@ def test_it_looks_while_it_is_entered_and_leaves_no_thread() -> None:
     """Looks happen in a thread of their own that ends with the matrix."""
     often = threading.Semaphore(0)
 
-    def look() -> tuple[Seen, ...]:
+    def look() -> tuple[DeviceUse, ...]:
         often.release()
         return ()
 
-    with Bystanders([look], period_s=0.01) as watch:
+    with ContentionWatch([look], period_s=0.01) as watch:
         for _ in range(4):
             assert often.acquire(timeout=10)
     assert watch.told() == ()

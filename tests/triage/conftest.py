@@ -11,7 +11,7 @@ from hetero_test.triage.learn.points import shipped_points
 from hetero_test.triage.learn.scoring import score, shipped_misses, widening
 
 if TYPE_CHECKING:
-    from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.learn.estimates import Estimates
     from hetero_test.triage.learn.points import Point
     from hetero_test.triage.learn.scoring import Scored
 
@@ -23,7 +23,7 @@ def points() -> tuple[Point, ...]:
 
 
 @pytest.fixture(scope="session")
-def beliefs(points: tuple[Point, ...]) -> Beliefs:
+def estimates(points: tuple[Point, ...]) -> Estimates:
     """After all points."""
     return learn(points)
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hetero_test.rig.facts import DeviceClass, DeviceFacts, LinkFacts, PairFacts, RigFacts
 from hetero_test.rig.sourced import measured, specified
 from hetero_test.triage.model.facts import LayerFacts, LayerKind, ModelFacts, Role, RoleBytes
-from hetero_test.triage.options.question import Question
+from hetero_test.triage.options.question import TriageQuestion
 
 GIB = 2**30
 
@@ -139,6 +139,6 @@ def dense(*, layers: int = 64, layer_mb: int = 250, nextn: bool = False) -> Mode
     )
 
 
-def question(model: ModelFacts, machine: RigFacts, **changes: object) -> Question:
+def question(model: ModelFacts, machine: RigFacts, **changes: object) -> TriageQuestion:
     """A question with its defaults."""
-    return replace(Question(model=model, rig=machine), **changes)  # type: ignore[arg-type]
+    return replace(TriageQuestion(model=model, rig=machine), **changes)  # type: ignore[arg-type]

@@ -59,10 +59,8 @@ def run(args: argparse.Namespace) -> int:
     from hetero_test.errors import UsageError
     from hetero_test.publish.printable import printable
     from hetero_test.rig.facts_file import dump_rig
-    from hetero_test.rig.machine import Machine, Sampling
-    from hetero_test.rig.nvidia import import_nvml
-    from hetero_test.rig.probe import probe_rig
-    from hetero_test.triage.answer.parse import run_read_test
+    from hetero_test.rig.machine import Sampling
+    from hetero_test.rig.probe import READ_TEST_PASSES, probe_rig, this_machine
 
     if not 0.5 <= args.seconds <= 3600:
         raise UsageError(f"--seconds {args.seconds:g} is not between 0.5 and 3600")
@@ -76,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
     uma = None if args.log is None else read_loader_log(args.log).only_uma
     if args.under_load:
         _say(f"watching for {args.seconds:g} s: keep your load running")
-    machine = Machine(nvml=import_nvml(), read_test=None if args.no_read_test else run_read_test)
+    machine = this_machine(passes=None if args.no_read_test else READ_TEST_PASSES)
     sampling = Sampling(under_load=args.under_load, seconds=args.seconds)
     rig = probe_rig(machine, sampling, uma=uma)
     for note in rig.notes:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hetero_test.publish.redact import Redactor
-    from hetero_test.triage.learn.estimates import Beliefs
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.learn.estimates import Estimates
+    from hetero_test.triage.options.question import TriageQuestion
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,10 +107,12 @@ def run(args: argparse.Namespace) -> int:
         UsageError: an argument or a file is wrong.
         StoreError: a file cannot be written.
     """
+    from dataclasses import fields
+
     from hetero_test.errors import ExitCode
     from hetero_test.triage.answer.answer import answer
     from hetero_test.triage.answer.json import answer_document
-    from hetero_test.triage.answer.parse import ask
+    from hetero_test.triage.answer.parse import TriageOptions, parse_question
     from hetero_test.triage.learn.fit import learn
     from hetero_test.triage.learn.points import shipped_points
     from hetero_test.triage.learn.scoring import shipped_misses, widening
@@ -119,12 +121,13 @@ def run(args: argparse.Namespace) -> int:
         return _print_example()
     if args.html is not None:
         _need_matplotlib()
-    question = ask(args)
-    beliefs = learn(shipped_points())
+    said = {field.name: getattr(args, field.name) for field in fields(TriageOptions)}
+    question = parse_question(TriageOptions(**said))
+    estimates = learn(shipped_points())
     if args.calibrate is not None:
-        return _calibrate(args, question, beliefs)
+        return _calibrate(args, question, estimates)
     missed = shipped_misses()
-    found = answer(question, beliefs, widening(missed))
+    found = answer(question, estimates, widening(missed))
     sources = {miss.point.origin for miss in missed}
     document = answer_document(found, points=len(missed), sources=len(sources))
     document = _redacted(document, _redactor(args))
@@ -163,7 +166,7 @@ def _need_matplotlib() -> None:
         )
 
 
-def _calibrate(args: argparse.Namespace, question: Question, beliefs: Beliefs) -> int:
+def _calibrate(args: argparse.Namespace, question: TriageQuestion, estimates: Estimates) -> int:
     from hetero_test.errors import ExitCode, UsageError
     from hetero_test.rig.facts_file import dump_rig
     from hetero_test.triage.answer.calibrate import calibrate
@@ -173,7 +176,7 @@ def _calibrate(args: argparse.Namespace, question: Question, beliefs: Beliefs) -
             "--calibrate writes into a rig file: give it with --rig FILE",
             hint="hetero-test rig --out FILE makes one",
         )
-    result = calibrate(question, beliefs, args.calibrate)
+    result = calibrate(question, estimates, args.calibrate)
     _write(args.rig, dump_rig(result.rig))
     for lesson in result.lessons:
         splits = "splits estimated" if lesson.splits is None else f"{lesson.splits} splits"

@@ -115,13 +115,13 @@ def predicted(view: View, detail: Detail, cuts: Cuts) -> tables.Table | None:
         return None
     # Loaded here: most reports hold no prediction, and triage is half as much code again.
     from hetero_test.triage.answer import read_back
-    from hetero_test.triage.answer.compare_with_run import beside
+    from hetero_test.triage.answer.compare_with_run import predicted_vs_measured
 
     try:
         told = read_back.prediction(text)
     except JsonError as error:
         raise StoreError(f"the prediction in manifest.json: {error}") from error
-    rows = beside(told, document(view.record, view.judgment, {}))
+    rows = predicted_vs_measured(told, document(view.record, view.judgment, {}))
     kept = cuts.take(rows, detail.rows, "rows of prediction beside measurement")
     return tables.table([_row(view, row) for row in kept], COLUMNS)
 

@@ -26,7 +26,7 @@ DISPLAY_CLASS = "0x03"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class DeviceUse:
     """One device at one moment.
 
     Attributes:
@@ -45,19 +45,19 @@ class Seen:
     holders: Mapping[int, tuple[str, int | None]] | None = None
 
 
-class Look(Protocol):
+class UseQuery(Protocol):
     """One look at all devices."""
 
-    def __call__(self) -> tuple[Seen, ...]:
+    def __call__(self) -> tuple[DeviceUse, ...]:
         """The devices as they are now; empty where there are none to be seen."""
 
 
-def nvidia() -> tuple[Seen, ...]:
+def nvidia() -> tuple[DeviceUse, ...]:
     """What the NVIDIA driver tells; nothing without its library (extra ``gpu``)."""
     from hetero_test.rig.nvidia import import_nvml, query_nvml
 
     return tuple(
-        Seen(
+        DeviceUse(
             name=f"device {device.index} ({device.name or 'unknown'})",
             link_gb_s=device.now.gb_s if device.now else None,
             capable_gb_s=device.capable.gb_s if device.capable else None,
@@ -71,12 +71,12 @@ def nvidia() -> tuple[Seen, ...]:
     )
 
 
-def amd(proc: Path = Path("/proc")) -> tuple[Seen, ...]:
+def amd(proc: Path = Path("/proc")) -> tuple[DeviceUse, ...]:
     """Who holds memory on devices of the kernel's own drivers."""
     from hetero_test.rig.holders import drm_holders
 
     return tuple(
-        Seen(
+        DeviceUse(
             name=f"device {address}",
             holders={holder.pid: (holder.name, holder.memory_bytes) for holder in holders},
         )
@@ -84,9 +84,9 @@ def amd(proc: Path = Path("/proc")) -> tuple[Seen, ...]:
     )
 
 
-def looks(sysfs: Path = Path("/sys"), dev: Path = Path("/dev")) -> tuple[Look, ...]:
+def looks(sysfs: Path = Path("/sys"), dev: Path = Path("/dev")) -> tuple[UseQuery, ...]:
     """The looks that could see anything on this machine; none without a device."""
-    found: list[Look] = []
+    found: list[UseQuery] = []
     if (dev / "nvidiactl").exists():
         found.append(nvidia)
     classes = (sysfs / "bus/pci/devices").glob("*/class")
@@ -107,15 +107,15 @@ def _name(pid: int) -> str:
         return "unknown"
 
 
-class Bystanders:
+class ContentionWatch:
     """Looks at the devices once a second while it is entered; quiet where there are none."""
 
-    def __init__(self, looks: Iterable[Look], *, period_s: float = PERIOD_S) -> None:
+    def __init__(self, looks: Iterable[UseQuery], *, period_s: float = PERIOD_S) -> None:
         self._looks = tuple(looks)
         self._period_s = period_s
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._best: dict[str, Seen] = {}
+        self._best: dict[str, DeviceUse] = {}
         self._strangers: dict[tuple[str, str], int | None] = {}
         self._thread: threading.Thread | None = None
 
@@ -142,7 +142,7 @@ class Bystanders:
                 for seen in look():
                     self._note(seen)
 
-    def _note(self, seen: Seen) -> None:
+    def _note(self, seen: DeviceUse) -> None:
         ours = _family()
         with self._lock:
             best = self._best.get(seen.name)

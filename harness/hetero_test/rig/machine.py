@@ -94,7 +94,7 @@ BUSY_PERCENT = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class DeviceSample:
     """A device at one moment."""
 
     path: tuple[Port, ...] = ()
@@ -104,7 +104,7 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Watched:
+class WatchedDevice:
     """A device over all moments."""
 
     link: LinkFacts | None
@@ -118,8 +118,8 @@ class Watched:
 def watch(
     machine: Machine,
     sampling: Sampling,
-    look: Callable[[], Mapping[str, Look]],
-) -> dict[str, Watched]:
+    look: Callable[[], Mapping[str, DeviceSample]],
+) -> dict[str, WatchedDevice]:
     """Look at the devices as often as asked; by device id.
 
     Args:
@@ -127,7 +127,7 @@ def watch(
         sampling: how often.
         look: reads all devices once.
     """
-    looks: dict[str, list[Look]] = {}
+    looks: dict[str, list[DeviceSample]] = {}
     for number in range(sampling.looks):
         if number:
             machine.sleep(sampling.interval_s)
@@ -136,14 +136,14 @@ def watch(
     return {device: _summary(seen, sampling) for device, seen in looks.items()}
 
 
-def _summary(looks: Sequence[Look], sampling: Sampling) -> Watched:
+def _summary(looks: Sequence[DeviceSample], sampling: Sampling) -> WatchedDevice:
     busy = [seen.utilization_percent for seen in looks if seen.utilization_percent is not None]
     loaded = sampling.under_load and max(busy, default=0.0) >= BUSY_PERCENT
     state = LinkState.UNDER_LOAD if loaded else LinkState.IDLE
     source = looks[0].source
     if sampling.under_load:
         source += f", best of {len(looks)} looks"
-    return Watched(
+    return WatchedDevice(
         link=link_facts(best_of([seen.path for seen in looks]), state=state, source=source),
         utilization_percent=None if loaded else _utilization(busy, "idle"),
         utilization_under_load_percent=_utilization(busy, "under load") if loaded else None,

@@ -6,22 +6,38 @@ Each probe may fail alone; then its facts are missing and a note says why. Nothi
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hetero_test.rig.amd import AMD_VENDOR
 from hetero_test.rig.bandwidth import gpu_bandwidth
 from hetero_test.rig.facts import SYSTEM_POOL, DeviceClass, DeviceFacts, RigFacts
 from hetero_test.rig.links import full_address, read_text
-from hetero_test.rig.machine import Found, Look, Machine, Sampling, join, watch
+from hetero_test.rig.machine import DeviceSample, Found, Machine, Sampling, join, watch
+from hetero_test.rig.nvidia import import_nvml
 from hetero_test.rig.probe_amd import probe_amd
-from hetero_test.rig.probe_cpu import probe_host
+from hetero_test.rig.probe_cpu import probe_host, read_bandwidth
 from hetero_test.rig.probe_nvidia import probe_nvidia
 from hetero_test.rig.sourced import assumed, measured, specified
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hetero_test.rig.machine import Watched
+    from hetero_test.rig.machine import WatchedDevice
+
+
+READ_TEST_PASSES = 7
+"""Of the read test of the memory, where the rig is what is asked for."""
+
+
+def this_machine(*, passes: int | None = READ_TEST_PASSES) -> Machine:
+    """The machine that this program runs on.
+
+    Args:
+        passes: how often the read test reads the memory; None: it is not run.
+    """
+    read_test = None if passes is None else partial(read_bandwidth, repeats=passes)
+    return Machine(nvml=import_nvml(), read_test=read_test)
 
 
 def probe_rig(machine: Machine, sampling: Sampling, *, uma: bool | None = None) -> RigFacts:
@@ -77,9 +93,9 @@ def probe_other(machine: Machine, sampling: Sampling) -> Found:
         return Found()
     ids = {f"Vulkan{i}": address for i, address in enumerate(sorted(cards))}
 
-    def look() -> dict[str, Look]:
+    def look() -> dict[str, DeviceSample]:
         paths = {device: machine.topology.path(address) for device, address in ids.items()}
-        return {device: Look(path=path) for device, path in paths.items()}
+        return {device: DeviceSample(path=path) for device, path in paths.items()}
 
     watched = watch(machine, sampling, look)
     devices = tuple(
@@ -114,7 +130,7 @@ def _cards(sysfs: Path) -> dict[str, str]:
 
 
 def _other_facts(
-    machine: Machine, device: str, address: str, maker: str, watched: Watched
+    machine: Machine, device: str, address: str, maker: str, watched: WatchedDevice
 ) -> DeviceFacts:
     text = machine.topology.name(address) or maker
     product = re.search(r"\[([^\]/]*)\](?: \(rev \w+\))?\Z", text)

@@ -12,7 +12,7 @@ from hetero_test.rig.amd import amd_pool
 from hetero_test.rig.bandwidth import gpu_bandwidth, soldered_bandwidth
 from hetero_test.rig.facts import DeviceFacts
 from hetero_test.rig.holders import drm_holders
-from hetero_test.rig.machine import Found, Look, watch
+from hetero_test.rig.machine import DeviceSample, Found, watch
 from hetero_test.rig.sourced import Sourced, measured
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from hetero_test.rig.amd import AmdDevice, Pool
     from hetero_test.rig.facts import Holder
-    from hetero_test.rig.machine import Machine, Sampling, Watched
+    from hetero_test.rig.machine import Machine, Sampling, WatchedDevice
 
 ROCM_SMI = (
     ("--showmeminfo", "vram", "--json"),
@@ -107,13 +107,13 @@ def _named(machine: Machine, device: AmdDevice) -> AmdDevice:
     return replace(device, name=found[1].strip() if found else name)
 
 
-def _look(machine: Machine, devices: tuple[AmdDevice, ...]) -> Mapping[str, Look]:
+def _look(machine: Machine, devices: tuple[AmdDevice, ...]) -> Mapping[str, DeviceSample]:
     busy = {d.address: d.utilization_percent for d in amd.read_sysfs(machine.sysfs)}
     looks = {}
     for i, device in enumerate(devices):
         path = machine.topology.path(device.address) if device.address else ()
         use = busy.get(device.address, device.utilization_percent)
-        looks[f"ROCm{i}"] = Look(path=path, utilization_percent=use)
+        looks[f"ROCm{i}"] = DeviceSample(path=path, utilization_percent=use)
     return looks
 
 
@@ -121,7 +121,7 @@ def _facts(
     device: AmdDevice,
     device_id: str,
     pool: Pool,
-    watched: Watched,
+    watched: WatchedDevice,
     held: tuple[Holder, ...] | None,
     processor: str | None,
 ) -> DeviceFacts:

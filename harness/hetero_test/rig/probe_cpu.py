@@ -43,7 +43,7 @@ BUSY = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class HostFacts:
     """What belongs to the machine as a whole."""
 
     device: DeviceFacts
@@ -57,7 +57,7 @@ class Host:
     notes: tuple[str, ...]
 
 
-def probe_host(machine: Machine) -> Host:
+def probe_host(machine: Machine) -> HostFacts:
     """The processor and its memory."""
     processor = read_processor(machine.run)
     cpu = processor.cpu
@@ -77,7 +77,7 @@ def probe_host(machine: Machine) -> Host:
         notes += [remark] if remark else []
     read, remark = _read(machine, processor, available, limit, told)
     notes += [remark] if remark else []
-    return Host(
+    return HostFacts(
         device=DeviceFacts(
             id="CPU",
             device_class=processor_class(cpu),

@@ -12,7 +12,7 @@ from hetero_test.rig.bandwidth import gpu_bandwidth
 from hetero_test.rig.facts import SYSTEM_POOL, DeviceClass, DeviceFacts, PairFacts
 from hetero_test.rig.holders import name_holders
 from hetero_test.rig.links import Port
-from hetero_test.rig.machine import Found, Look, Watched, watch
+from hetero_test.rig.machine import DeviceSample, Found, WatchedDevice, watch
 from hetero_test.rig.nvidia import NvidiaDevice
 from hetero_test.rig.sourced import Sourced, assumed, measured
 
@@ -92,7 +92,7 @@ def _ask(machine: Machine) -> _Answer:
     )
 
 
-def _look(machine: Machine, first: _Answer) -> Mapping[str, Look]:
+def _look(machine: Machine, first: _Answer) -> Mapping[str, DeviceSample]:
     """Links and utilization now."""
     told = nvml.query_nvml(machine.nvml).devices if first.source == "NVML" else ()
     now = told or nvidia.query(machine.run)[0] or first.devices
@@ -104,7 +104,7 @@ def _look(machine: Machine, first: _Answer) -> Mapping[str, Look]:
             # No sysfs (WSL) or no rights: the driver tells of the device's own port alone.
             path = (_own_port(device, device.now, device.capable),)
             source = f"{first.source} (the device's own port alone)"
-        looks[f"CUDA{i}"] = Look(
+        looks[f"CUDA{i}"] = DeviceSample(
             path=path, utilization_percent=device.utilization_percent, source=source
         )
     return looks
@@ -119,7 +119,7 @@ def _facts(
     answer: _Answer,
     device: NvidiaDevice,
     device_id: str,
-    watched: Watched,
+    watched: WatchedDevice,
     memory_total: int | None,
 ) -> DeviceFacts:
     source = answer.source
@@ -202,7 +202,7 @@ def _order_notes(machine: Machine, devices: tuple[NvidiaDevice, ...]) -> tuple[s
     return tuple(notes)
 
 
-def _load_notes(watched: Mapping[str, Watched], sampling: Sampling) -> tuple[str, ...]:
+def _load_notes(watched: Mapping[str, WatchedDevice], sampling: Sampling) -> tuple[str, ...]:
     if not sampling.under_load:
         return ()
     return tuple(

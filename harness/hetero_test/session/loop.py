@@ -14,7 +14,7 @@ from hetero_test.judge.judge import judge
 from hetero_test.launch.interrupt import Interrupt
 from hetero_test.launch.process import launch
 from hetero_test.launch.request import Limits, Request
-from hetero_test.rig.contention import Bystanders
+from hetero_test.rig.contention import ContentionWatch
 from hetero_test.session.build_guard import SameEngine, SameFiles
 from hetero_test.session.effect import effects, worst
 from hetero_test.session.schedule import next_cell, wedged
@@ -69,7 +69,7 @@ class Session:
     render: Callable[[Record, Judgment], str]
     deadline: float | None
     mark: str
-    bystanders: Bystanders
+    bystanders: ContentionWatch
 
     def run(self, record: Record) -> tuple[Record, Judgment]:
         """Run what is left of a matrix; the record and its judgment as they were published."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hetero_test.launch.leftovers import sweep
 from hetero_test.plan.defaults import DEMO_FOLDER
-from hetero_test.rig.contention import Bystanders, looks
+from hetero_test.rig.contention import ContentionWatch, looks
 from hetero_test.session.loop import Session
 from hetero_test.session.resume import begin_or_resume
 from hetero_test.session.schedule import launches
@@ -73,6 +73,6 @@ def run_matrix(
             render=render,
             deadline=deadline,
             mark=manifest.mark,
-            bystanders=Bystanders(looks()),
+            bystanders=ContentionWatch(looks()),
         )
         return session.run(record)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hetero_test.triage.cost.placement import Placement
-    from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.learn.estimates import Estimates
 
 VARIANTS = {
     "0": ["-dev", "CUDA0", "-sm", "none"],
@@ -69,7 +69,7 @@ def write_run(folder: Path, variants: dict[str, list[str]], speeds: dict[str, fl
 
 
 def test_fitted_bandwidths_come_close_to_those_of_the_machine(
-    tmp_path: Path, beliefs: Beliefs
+    tmp_path: Path, estimates: Estimates
 ) -> None:
     """Four placements on a made machine tell what its memories and splits do."""
     asked = question(mixture(expert_mb=400), rig(card(), cpu()), depth=0)
@@ -86,7 +86,7 @@ def test_fitted_bandwidths_come_close_to_those_of_the_machine(
         log = folder / f"runs/V{name}/default-1"
         log.mkdir(parents=True)
         (log / "stderr").write_text(f"graph splits = {count}\n", encoding="utf-8")
-    result = calibrate(asked, beliefs, folder)
+    result = calibrate(asked, estimates, folder)
     assert [(lesson.variant, lesson.splits) for lesson in result.lessons] == [
         ("0", None),
         ("1", 98),
@@ -109,21 +109,21 @@ def test_fitted_bandwidths_come_close_to_those_of_the_machine(
         said = parse_flags(["-ngl", "99", *VARIANTS[lesson.variant]])
         placement = placement_from_flags(refitted, sizes, said, lesson.splits)
         assert placement is not None
-        told = beliefs.copy().predict(partial(log_ms, placement))[0]
+        told = estimates.copy().predict(partial(log_ms, placement))[0]
         assert math.exp(told) == pytest.approx(1e3 / lesson.tok_s, rel=0.1)
 
 
-def test_the_rig_file_keeps_what_was_fitted(tmp_path: Path, beliefs: Beliefs) -> None:
+def test_the_rig_file_keeps_what_was_fitted(tmp_path: Path, estimates: Estimates) -> None:
     """Written and read back, the facts are the same."""
     asked = question(dense(), rig(card(), cpu()), depth=0)
     folder = write_run(tmp_path / "out", {"0": ["-dev", "CUDA0"]}, {"0": 40.0})
-    result = calibrate(asked, beliefs, folder)
+    result = calibrate(asked, estimates, folder)
     path = tmp_path / "rig.toml"
     path.write_text(dump_rig(result.rig), encoding="utf-8")
     assert load_rig(path) == result.rig
 
 
-def test_variants_that_teach_nothing_are_told(tmp_path: Path, beliefs: Beliefs) -> None:
+def test_variants_that_teach_nothing_are_told(tmp_path: Path, estimates: Estimates) -> None:
     """Drafting, unknown devices, no speed, no placement: each with its reason."""
     variants = {
         "0": ["-dev", "CUDA0"],
@@ -134,7 +134,7 @@ def test_variants_that_teach_nothing_are_told(tmp_path: Path, beliefs: Beliefs) 
     }
     asked = question(mixture(expert_mb=300), rig(card(), cpu()))
     folder = write_run(tmp_path / "out", variants, {"0": 40.0, "1": 60.0, "2": 9.0, "4": 9.0})
-    reasons = dict(calibrate(asked, beliefs, folder).passed_over)
+    reasons = dict(calibrate(asked, estimates, folder).passed_over)
     assert reasons["1"] == "it drafted"
     assert "does not have" in reasons["2"]
     assert reasons["3"] == "no decode speed"
@@ -142,12 +142,12 @@ def test_variants_that_teach_nothing_are_told(tmp_path: Path, beliefs: Beliefs) 
 
 
 def test_a_run_that_teaches_nothing_is_an_error_with_its_reasons(
-    tmp_path: Path, beliefs: Beliefs
+    tmp_path: Path, estimates: Estimates
 ) -> None:
     """What would teach is said."""
     folder = write_run(tmp_path / "out", {"0": ["-dev", "Vulkan7"]}, {"0": 40.0})
     with pytest.raises(UsageError, match="no variant teaches"):
-        calibrate(question(dense(), rig(card(), cpu())), beliefs, folder)
+        calibrate(question(dense(), rig(card(), cpu())), estimates, folder)
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_a_broken_run_is_told_with_its_place(tmp_path: Path, text: str, told: st
 
 
 def test_a_log_whose_folder_no_path_can_name_tells_nothing(
-    tmp_path: Path, beliefs: Beliefs
+    tmp_path: Path, estimates: Estimates
 ) -> None:
     """What a document says of folders is no path before it is looked at."""
     folder = write_run(tmp_path / "out", {"0": ["-dev", "CPU"]}, {"0": 8.0})
@@ -188,7 +188,7 @@ def test_a_log_whose_folder_no_path_can_name_tells_nothing(
     for name in ("a\0b", "\ud800"):
         document["runs"][0]["folder"] = name
         (folder / "run.json").write_text(json.dumps(document))
-        (lesson,) = calibrate(question(dense(), rig(cpu())), beliefs, folder).lessons
+        (lesson,) = calibrate(question(dense(), rig(cpu())), estimates, folder).lessons
         assert lesson.splits is None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hetero_test.errors import UsageError
-from hetero_test.triage.answer.compare_with_run import Compared, beside
+from hetero_test.triage.answer.compare_with_run import Compared, predicted_vs_measured
 
 INTERVAL = {"low": 18.0, "value": 20.0, "high": 22.0}
 
@@ -55,7 +55,7 @@ def test_variants_meet_options_by_what_their_flags_place() -> None:
     """The user's flags and the variant's together are the placement; the median is compared."""
     told = prediction(option("layers", "-dev A,B -ngl 99 -sm layer -ts 1,1"))
     run = run_json([("1", ["-dev", "A,B", "-ts", "2,2"])], {"1": [18.0, 30.0, 19.0]})
-    (row,) = beside(told, run)
+    (row,) = predicted_vs_measured(told, run)
     assert row.option == "title of layers"
     assert row.measured == 19.0
     assert row.gap == pytest.approx(-0.05)
@@ -67,7 +67,7 @@ def test_a_variant_named_after_an_option_is_that_option() -> None:
     told = prediction(option("mine", ""))
     run = run_json([("1", [])], {"1": [25.0]})
     run["variants"][0]["name"] = "mine"
-    (row,) = beside(told, run)
+    (row,) = predicted_vs_measured(told, run)
     assert (row.option, row.inside) == ("title of mine", False)
 
 
@@ -76,10 +76,10 @@ def test_the_users_own_command_stands_beside_what_was_compared_with() -> None:
     told = prediction(option("alone", "-dev A -sm none", incumbent=True))
     run = run_json([("0", [])], {"0": [21.0]})
     run["model_flags"] = ["-m", "x.gguf"]
-    (row,) = beside(told, run)
+    (row,) = predicted_vs_measured(told, run)
     assert row.option == "title of alone"
     incumbent = {"label": "as told", "decode_tok_s": 22.0, "prefill_tok_s": None}
-    (row,) = beside(prediction(incumbent=incumbent), run)
+    (row,) = predicted_vs_measured(prediction(incumbent=incumbent), run)
     assert (row.option, row.predicted, row.inside) == ("as told", 22.0, None)
 
 
@@ -88,20 +88,20 @@ def test_what_only_one_side_knows_is_shown_without_a_gap() -> None:
     told = prediction(option("layers", "-dev A,B -ngl 99 -ts 1,1", prefill_tok_s=INTERVAL))
     run = run_json([("1", ["-dev", "A,B", "-ts", "1,1"]), ("2", ["-sm", "none"])], {"2": [9.0]})
     run["runs"][0]["state"] = "CRASHED"
-    rows = beside(told, run)
+    rows = predicted_vs_measured(told, run)
     assert [(row.variant, row.speed, row.measured, row.gap) for row in rows] == [
         ("1", "decode", None, None),
         ("1", "prefill", None, None),
     ]
     run["runs"][0]["state"] = "OK"
-    last = beside(told, run)[-1]
+    last = predicted_vs_measured(told, run)[-1]
     assert (last.variant, last.option, last.predicted, last.measured) == ("2", None, None, 9.0)
 
 
 def test_another_schema_is_refused() -> None:
     """A file that is no prediction says what makes one."""
     with pytest.raises(UsageError, match="triage … --json"):
-        beside({"schema": "hetero-test/run/1"}, run_json([], {}))
+        predicted_vs_measured({"schema": "hetero-test/run/1"}, run_json([], {}))
 
 
 def test_a_gap_is_measured_over_predicted() -> None:

@@ -19,10 +19,10 @@ from tests.triage.rigs import GIB, card, cpu, dense, question, rig, strix
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 
-def found(asked: Question, start: str) -> Hazard:
+def found(asked: TriageQuestion, start: str) -> Hazard:
     """The one hazard whose name begins so."""
     every = [*rig_hazards(asked), *model_hazards(asked, asked.sizes_of(asked.model))]
     (hazard,) = [hazard for hazard in every if hazard.name.startswith(start)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hetero_test.rig.sourced import Origin, Sourced, measured
-from hetero_test.triage.answer.answer import Answer, answer
+from hetero_test.triage.answer.answer import TriageAnswer, answer
 from hetero_test.triage.answer.not_helpful import cautions
 from hetero_test.triage.cost.priors import PRIORS
 from hetero_test.triage.learn.interval import Z80
@@ -23,12 +23,12 @@ from tests.triage.rigs import card, cpu, dense, question, rig
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
     from hetero_test.triage.answer.forecast import Forecast
-    from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.learn.estimates import Estimates
 
 SECOND = card("CUDA1", gib=24, gb_s=360.0, name="RTX 3060")
 
 
-def forecast(found: Answer, key: str) -> Forecast:
+def forecast(found: TriageAnswer, key: str) -> Forecast:
     """One option's."""
     return next(ranked.forecast for ranked in found.ranked if ranked.option.key == key)
 
@@ -55,10 +55,10 @@ def with_copy(device: DeviceFacts, fact: Sourced[float]) -> DeviceFacts:
     ],
 )
 def test_an_assumed_bandwidth_is_told_with_the_device_it_is_assumed_of(
-    device: DeviceFacts, words: str, beliefs: Beliefs, q: float
+    device: DeviceFacts, words: str, estimates: Estimates, q: float
 ) -> None:
     """In the first lines and among the inputs, with the number that counts."""
-    found = answer(question(dense(), rig(device)), beliefs, q)
+    found = answer(question(dense(), rig(device)), estimates, q)
     assert any(text.startswith(words) for text in found.cautions)
     rows = [row for row in found.inputs if row.name == f"{device.id}: bandwidth"]
     middle = PRIORS[f"nominal:{device.device_class.value}"].middle
@@ -67,9 +67,11 @@ def test_an_assumed_bandwidth_is_told_with_the_device_it_is_assumed_of(
     ]
 
 
-def test_nothing_is_assumed_of_what_is_told_or_measured_alone(beliefs: Beliefs, q: float) -> None:
+def test_nothing_is_assumed_of_what_is_told_or_measured_alone(
+    estimates: Estimates, q: float
+) -> None:
     """A data sheet or a baseline leaves nothing to be said."""
-    known = answer(question(dense(), rig(card(), SECOND)), beliefs, q)
+    known = answer(question(dense(), rig(card(), SECOND)), estimates, q)
     assert known.cautions == ()
     unknown = question(
         dense(), rig(card(gb_s=None)), baselines={"CUDA0": Speeds(decode_tok_s=24.0)}
@@ -78,12 +80,12 @@ def test_nothing_is_assumed_of_what_is_told_or_measured_alone(beliefs: Beliefs, 
 
 
 def test_a_baseline_that_contradicts_the_bandwidth_is_told_and_decides_nothing_else(
-    beliefs: Beliefs, q: float
+    estimates: Estimates, q: float
 ) -> None:
     """It is believed for its own device; the other's forecast stays, and nothing is GO by it."""
     asked = question(dense(layers=48, layer_mb=210), rig(card(), SECOND))
     odd = replace(asked, baselines={"CUDA0": Speeds(decode_tok_s=18.0)})
-    before, after = answer(asked, beliefs, q), answer(odd, beliefs, q)
+    before, after = answer(asked, estimates, q), answer(odd, estimates, q)
     assert before.cautions == ()
     (text,) = after.cautions
     assert text.startswith("CUDA0: its baseline of 18 tok/s and its bandwidth of 936 GB/s")
@@ -95,29 +97,31 @@ def test_a_baseline_that_contradicts_the_bandwidth_is_told_and_decides_nothing_e
     both = next(r for r in after.ranked if r.option.key == "parallel:CUDA0+CUDA1")
     assert both.forecast.gain is not None
     assert both.forecast.gain.low > 1
-    assert both.verdict.call is Call.MEASURE_FIRST
-    assert "what is told of CUDA0 contradicts itself" in both.verdict.reason
+    assert both.recommendation.call is Call.MEASURE_FIRST
+    assert "what is told of CUDA0 contradicts itself" in both.recommendation.reason
 
 
 def test_a_measured_bandwidth_far_from_the_data_sheet_decides_nothing_alone(
-    beliefs: Beliefs, q: float
+    estimates: Estimates, q: float
 ) -> None:
     """MEASURE FIRST, until a baseline says which of the two is right."""
     odd = with_copy(card("CUDA1", gib=24, gb_s=936.0), measured(300.0, "a copy test"))
     asked = question(dense(), rig(card(), odd))
     both = next(
-        r for r in answer(asked, beliefs, q).ranked if r.option.key == "parallel:CUDA0+CUDA1"
+        r for r in answer(asked, estimates, q).ranked if r.option.key == "parallel:CUDA0+CUDA1"
     )
-    assert both.verdict.call is Call.MEASURE_FIRST
-    assert "what is told of CUDA1 contradicts itself" in both.verdict.reason
-    expected = forecast(answer(asked, beliefs, q), "alone:CUDA1").decode.value
+    assert both.recommendation.call is Call.MEASURE_FIRST
+    assert "what is told of CUDA1 contradicts itself" in both.recommendation.reason
+    expected = forecast(answer(asked, estimates, q), "alone:CUDA1").decode.value
     surer = replace(asked, baselines={"CUDA1": Speeds(decode_tok_s=round(expected, 1))})
-    found = answer(surer, beliefs, q)
+    found = answer(surer, estimates, q)
     both = next(r for r in found.ranked if r.option.key == "parallel:CUDA0+CUDA1")
-    assert "contradicts itself" not in both.verdict.reason
+    assert "contradicts itself" not in both.recommendation.reason
 
 
-def test_a_baseline_contradicts_a_measured_bandwidth_as_well(beliefs: Beliefs, q: float) -> None:
+def test_a_baseline_contradicts_a_measured_bandwidth_as_well(
+    estimates: Estimates, q: float
+) -> None:
     """Neither is averaged away."""
     device = with_copy(card(gb_s=None), measured(300.0, "a copy test"))
     asked = question(
@@ -125,24 +129,24 @@ def test_a_baseline_contradicts_a_measured_bandwidth_as_well(beliefs: Beliefs, q
         rig(device, SECOND),
         baselines={"CUDA0": Speeds(decode_tok_s=90.0)},
     )
-    (text,) = answer(asked, beliefs, q).cautions
+    (text,) = answer(asked, estimates, q).cautions
     assert "its bandwidth of 300 GB/s (measured)" in text
 
 
 @given(tok_s=st.floats(1, 400))
 @settings(max_examples=25, deadline=None)
 def test_a_baseline_is_either_expected_or_told_to_contradict(
-    tok_s: float, beliefs: Beliefs, q: float
+    tok_s: float, estimates: Estimates, q: float
 ) -> None:
     """Whatever it says, what is believed of the other card moves by its class's part at most."""
     asked = question(dense(), rig(card(), SECOND))
     odd = replace(asked, baselines={"CUDA0": Speeds(decode_tok_s=tok_s)})
-    expected = forecast(answer(asked, beliefs, q), "alone:CUDA0").decode.value
-    found = answer(odd, beliefs, q)
+    expected = forecast(answer(asked, estimates, q), "alone:CUDA0").decode.value
+    found = answer(odd, estimates, q)
     far = abs(math.log(tok_s / expected))
     assert far < 0.6 or found.cautions
     assert far > 0.2 or not found.cautions
-    other = forecast(answer(asked, beliefs, q), "alone:CUDA1").decode.value
+    other = forecast(answer(asked, estimates, q), "alone:CUDA1").decode.value
     assert abs(math.log(forecast(found, "alone:CUDA1").decode.value / other)) < 0.25
 
 
@@ -166,13 +170,13 @@ def test_a_measured_bandwidth_far_from_the_data_sheet_or_uneven_is_told(
 
 
 def test_the_far_end_of_a_measured_bandwidth_reaches_the_forecast(
-    beliefs: Beliefs, q: float
+    estimates: Estimates, q: float
 ) -> None:
     """What was measured beside other work may be faster, and is less sure."""
     at_rest = rig(with_copy(cpu(gb_s=None), read_test(9.0, 8.9, 9.1)))
     loaded = rig(with_copy(cpu(gb_s=None), read_test(9.0, 8.9, 27.0)))
     quiet, busy = (
-        forecast(answer(question(dense(), machine), beliefs, q), "alone:CPU").decode
+        forecast(answer(question(dense(), machine), estimates, q), "alone:CPU").decode
         for machine in (at_rest, loaded)
     )
     assert busy.low > 0.9 * quiet.low
@@ -194,6 +198,6 @@ def test_a_wider_measurement_is_never_surer(
     assert fact.high is not None
     assert fact.low * 0.999 <= device.copy_gb_s <= fact.high * 1.001
     half = math.log(fact.high / fact.low) / 2
-    assert device.copy_doubt * Z80 >= half * 0.999
+    assert device.copy_sigma * Z80 >= half * 0.999
     far = read_test(value, value * less, value * more * wider)
-    assert device_of(with_copy(card(gb_s=None), far)).copy_doubt >= device.copy_doubt * 0.999
+    assert device_of(with_copy(card(gb_s=None), far)).copy_sigma >= device.copy_sigma * 0.999

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from hetero_test.formats.json import JsonError
 from hetero_test.triage.answer import read_back
-from hetero_test.triage.answer.compare_with_run import beside
+from hetero_test.triage.answer.compare_with_run import predicted_vs_measured
 
 PREDICTION: dict[str, Any] = {
     "schema": "hetero-test/triage/1",
@@ -136,7 +136,7 @@ def test_a_damaged_document_is_refused_or_can_be_used(data: st.DataObject) -> No
     """Whatever stands where: what is not refused never ends in a traceback later."""
     texts = damaged(PREDICTION, data), damaged(RUN, data)
     try:
-        rows = beside(read_back.prediction(texts[0]), read_back.run(texts[1]))
+        rows = predicted_vs_measured(read_back.prediction(texts[0]), read_back.run(texts[1]))
     except JsonError:
         rows = []
     for row in rows:

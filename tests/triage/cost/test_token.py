@@ -12,17 +12,24 @@ from hypothesis import strategies as st
 
 from hetero_test.rig.facts import DeviceClass
 from hetero_test.triage.answer.forecast import Forecaster
-from hetero_test.triage.cost.placement import Device, Drafting, DraftKind, Hot, Placement, Read
-from hetero_test.triage.cost.priors import first_belief
+from hetero_test.triage.cost.placement import (
+    DeviceSpeeds,
+    Drafting,
+    DraftKind,
+    Hot,
+    Placement,
+    Read,
+)
+from hetero_test.triage.cost.priors import first_estimate
 from hetero_test.triage.cost.terms import TermKind, total
 from hetero_test.triage.cost.token import log_ms, token_terms
-from hetero_test.triage.learn.estimates import Beliefs
-from hetero_test.triage.model.bytes import Shape
-from hetero_test.triage.options.option import Family, Option
+from hetero_test.triage.learn.estimates import Estimates
+from hetero_test.triage.model.bytes import ModelShape
+from hetero_test.triage.options.option import Option, OptionFamily
 
-GPU = Device(id="CUDA0", device_class=DeviceClass.DISCRETE_GPU, nominal_gb_s=936.0)
-CPU = Device(id="CPU", device_class=DeviceClass.DESKTOP_CPU, nominal_gb_s=77.0)
-SHAPE = Shape(layers=48, experts=128, used=8)
+GPU = DeviceSpeeds(id="CUDA0", device_class=DeviceClass.DISCRETE_GPU, nominal_gb_s=936.0)
+CPU = DeviceSpeeds(id="CPU", device_class=DeviceClass.DESKTOP_CPU, nominal_gb_s=77.0)
+SHAPE = ModelShape(layers=48, experts=128, used=8)
 BASE = Placement(
     devices=(GPU, CPU),
     shape=SHAPE,
@@ -36,23 +43,23 @@ POSITIVE = st.floats(0.01, 100)
 
 
 def ms(placement: Placement) -> float:
-    """Milliseconds a token at first beliefs."""
-    beliefs = Beliefs(first_belief)
-    return math.exp(beliefs.predict(partial(log_ms, placement))[0])
+    """Milliseconds a token at first estimates."""
+    estimates = Estimates(first_estimate)
+    return math.exp(estimates.predict(partial(log_ms, placement))[0])
 
 
-def width(placement: Placement, beliefs: Beliefs | None = None) -> float:
+def width(placement: Placement, estimates: Estimates | None = None) -> float:
     """Width of the 80 % interval of the time, ms."""
-    option = Option(key="x", title="x", family=Family.ALONE, devices=(), placement=placement)
-    decode = Forecaster(beliefs or Beliefs(first_belief), 1.28).decode(option)
+    option = Option(key="x", title="x", family=OptionFamily.ALONE, devices=(), placement=placement)
+    decode = Forecaster(estimates or Estimates(first_estimate), 1.28).decode(option)
     return 1e3 / decode.low - 1e3 / decode.high
 
 
 def test_every_term_says_what_it_is_made_of() -> None:
     """Weights, KV, splits and layers of a mixture whose experts are on the CPU."""
-    beliefs = Beliefs(first_belief)
-    beliefs.predict(partial(log_ms, BASE))
-    found = token_terms(BASE, beliefs.reader())
+    estimates = Estimates(first_estimate)
+    estimates.predict(partial(log_ms, BASE))
+    found = token_terms(BASE, estimates.reader())
     kinds = [term.kind for term in found]
     assert kinds == [
         TermKind.WEIGHTS,
@@ -85,7 +92,7 @@ def test_more_bandwidth_never_makes_a_prediction_slower(
 @settings(max_examples=30)
 def test_a_device_that_reads_nothing_costs_nothing(rate: float) -> None:
     """A card beside that does nothing changes neither the time nor the doubt."""
-    idle = Device(id="CUDA1", device_class=DeviceClass.DISCRETE_GPU, nominal_gb_s=rate)
+    idle = DeviceSpeeds(id="CUDA1", device_class=DeviceClass.DISCRETE_GPU, nominal_gb_s=rate)
     beside = replace(
         BASE, devices=(*BASE.devices, idle), reads=(*BASE.reads, Read(device="CUDA1", gb=0.0))
     )
@@ -100,7 +107,7 @@ TERMS = {
     "all_reduces": {"all_reduces": 96.0},
     "kv": {"reads": (*BASE.reads, Read(device="CPU", kv_gb=0.5))},
     "weights": {"reads": (*BASE.reads, Read(device="CUDA0", gb=2.0))},
-    "layers": {"shape": Shape(layers=94, experts=128, used=8)},
+    "layers": {"shape": ModelShape(layers=94, experts=128, used=8)},
 }
 
 
@@ -119,28 +126,28 @@ def test_an_unmeasured_term_never_shrinks_an_interval_that_a_baseline_narrowed(
 ) -> None:
     """What a baseline says nothing of adds its whole doubt to what it says."""
     base = replace(BASE, reads=(Read(device="CUDA0", gb=gb),), splits=splits)
-    beliefs = Beliefs(first_belief)
-    beliefs.condition(partial(log_ms, base), math.log(20), 0.03)
-    assert width(replace(base, messages=count), beliefs) >= width(base, beliefs)
+    estimates = Estimates(first_estimate)
+    estimates.condition(partial(log_ms, base), math.log(20), 0.03)
+    assert width(replace(base, messages=count), estimates) >= width(base, estimates)
 
 
 def test_a_baseline_pins_its_own_placement_and_moves_its_neighbors() -> None:
     """One measured speed recalibrates what else is read on the same devices."""
-    beliefs = Beliefs(first_belief)
-    before = beliefs.predict(partial(log_ms, BASE))
-    beliefs.condition(partial(log_ms, BASE), before[0] + 0.5, 0.03)
-    after = beliefs.predict(partial(log_ms, BASE))
+    estimates = Estimates(first_estimate)
+    before = estimates.predict(partial(log_ms, BASE))
+    estimates.condition(partial(log_ms, BASE), before[0] + 0.5, 0.03)
+    after = estimates.predict(partial(log_ms, BASE))
     assert after[0] == pytest.approx(before[0] + 0.5, abs=0.02)
     assert after[1] < 0.05 < before[1]
     neighbor = replace(BASE, splits=50)
-    assert beliefs.predict(partial(log_ms, neighbor))[0] > math.log(ms(neighbor)) + 0.3
+    assert estimates.predict(partial(log_ms, neighbor))[0] > math.log(ms(neighbor)) + 0.3
 
 
 def test_parallel_devices_take_as_long_as_the_slower_and_meet() -> None:
     """A parallel split halves the reads and adds its meetings."""
     other = replace(GPU, id="CUDA1")
     reads = (Read(device="CUDA0", gb=8.0), Read(device="CUDA1", gb=8.0))
-    layers = Placement(devices=(GPU, other), shape=Shape(layers=64), reads=reads, splits=3)
+    layers = Placement(devices=(GPU, other), shape=ModelShape(layers=64), reads=reads, splits=3)
     tensor = replace(layers, splits=0, parallel=True, all_reduces=128)
     assert 1.3 < ms(layers) / ms(tensor) < 2.0
     peer = replace(tensor, peer=True)
@@ -177,7 +184,7 @@ def test_trellis_weights_are_slow_on_a_cpu_but_not_on_a_card() -> None:
 
 def test_drafting_divides_a_round_by_what_it_commits() -> None:
     """K r + V steps for E tokens, and what a round trip costs."""
-    step = replace(BASE, reads=(Read(device="CUDA0", gb=16.0),), shape=Shape(layers=64))
+    step = replace(BASE, reads=(Read(device="CUDA0", gb=16.0),), shape=ModelShape(layers=64))
     drafting = Drafting(window=3, tokens_per_round=3.0, draft_cost=0.1, verify={4: 1.6})
     assert ms(replace(step, drafting=drafting)) == pytest.approx(ms(step) * 1.9 / 3.0, rel=1e-6)
     remote = replace(drafting, round_ms=30.0)
@@ -190,7 +197,7 @@ def test_drafting_divides_a_round_by_what_it_commits() -> None:
 def test_experts_on_a_cpu_make_verification_nearly_linear() -> None:
     """Each row touches experts of its own; dense weights are read once a batch."""
     drafting = Drafting(window=4, tokens_per_round=2.68)
-    moe = Placement(shape=Shape(experts=512, used=10), experts_on_cpu=True, drafting=drafting)
+    moe = Placement(shape=ModelShape(experts=512, used=10), experts_on_cpu=True, drafting=drafting)
     dense = Placement(drafting=drafting)
     assert ms(moe) / ms(dense) > 2
 
@@ -199,14 +206,14 @@ def test_hot_experts_serve_more_than_their_share_and_misses_cross_the_link() -> 
     """Half of the experts by use are 57 % of the traffic; the rest is computed or copied."""
     hot = Hot(device="CUDA0", share=0.5, experts_gb=2.0, cold_device="CPU")
     kept = replace(BASE, reads=BASE.reads[:1], hot=hot)
-    beliefs = Beliefs(first_belief)
-    beliefs.predict(partial(log_ms, kept))
-    cold = [t for t in token_terms(kept, beliefs.reader()) if "GB of experts" in t.because]
+    estimates = Estimates(first_estimate)
+    estimates.predict(partial(log_ms, kept))
+    cold = [t for t in token_terms(kept, estimates.reader()) if "GB of experts" in t.because]
     assert "0.85 GB of experts" in cold[1].because
     copied = replace(kept, hot=replace(hot, cold_device=None), link_gb_s=7.88)
     assert ms(copied) > ms(kept)
-    beliefs.predict(partial(log_ms, copied))
-    link = [t for t in token_terms(copied, beliefs.reader()) if t.kind is TermKind.LINK]
+    estimates.predict(partial(log_ms, copied))
+    link = [t for t in token_terms(copied, estimates.reader()) if t.kind is TermKind.LINK]
     assert link[0].amount == pytest.approx(0.85 / 7.88 * 1e3, rel=0.01)
 
 

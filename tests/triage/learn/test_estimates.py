@@ -1,4 +1,4 @@
-"""Beliefs: what a measurement changes in what is believed."""
+"""Estimates: what a measurement changes in what is believed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hetero_test.triage.cost.priors import Reader
-from hetero_test.triage.learn.estimates import Beliefs
+from hetero_test.triage.learn.estimates import Estimates
 
 
 def first(name: str) -> tuple[float, float]:
@@ -31,75 +31,75 @@ def total(read: Reader) -> float:
 
 def test_a_measurement_moves_what_is_unsure_most() -> None:
     """Each unknown takes of the surprise in proportion to its variance."""
-    beliefs = Beliefs(first)
-    beliefs.condition(product, math.log(2), 0.01)
-    sure, unsure = math.log(beliefs.known("sure")[0]), math.log(beliefs.known("unsure")[0])
+    estimates = Estimates(first)
+    estimates.condition(product, math.log(2), 0.01)
+    sure, unsure = math.log(estimates.known("sure")[0]), math.log(estimates.known("unsure")[0])
     assert sure + unsure == pytest.approx(math.log(2), abs=1e-3)
     assert unsure / sure == pytest.approx(64, rel=1e-3)
 
 
 def test_a_measurement_makes_its_own_prediction_sure_but_not_its_parts() -> None:
     """The sum is known after it was measured; how it divides is not."""
-    beliefs = Beliefs(first)
-    beliefs.condition(product, math.log(2), 0.01)
-    value, spread = beliefs.predict(product)
+    estimates = Estimates(first)
+    estimates.condition(product, math.log(2), 0.01)
+    value, spread = estimates.predict(product)
     assert value == pytest.approx(math.log(2), abs=1e-3)
     assert spread < 0.011
-    assert beliefs.known("unsure")[1] > 0.09
+    assert estimates.known("unsure")[1] > 0.09
 
 
 @given(observed=st.floats(0.05, 50), noise=st.floats(0.005, 0.5))
 def test_a_measurement_never_makes_anything_less_sure(observed: float, noise: float) -> None:
     """Spreads shrink or stay."""
-    beliefs = Beliefs(first)
-    beliefs.condition(total, math.log(observed), noise)
-    assert beliefs.known("sure")[1] <= 0.1 + 1e-12
-    assert beliefs.known("unsure")[1] <= 0.8 + 1e-12
-    assert beliefs.known("other") == pytest.approx((math.e, 0.5))
+    estimates = Estimates(first)
+    estimates.condition(total, math.log(observed), noise)
+    assert estimates.known("sure")[1] <= 0.1 + 1e-12
+    assert estimates.known("unsure")[1] <= 0.8 + 1e-12
+    assert estimates.known("other") == pytest.approx((math.e, 0.5))
 
 
 def test_a_sum_is_met_although_it_is_not_linear() -> None:
     """Linearizing again and again lands where a single step would not."""
-    beliefs = Beliefs(first)
-    beliefs.condition(total, math.log(5), 0.01)
-    assert beliefs.predict(total)[0] == pytest.approx(math.log(5), abs=0.02)
+    estimates = Estimates(first)
+    estimates.condition(total, math.log(5), 0.01)
+    assert estimates.predict(total)[0] == pytest.approx(math.log(5), abs=0.02)
 
 
 def test_a_copy_learns_apart() -> None:
     """Scoring one point does not teach the next."""
-    beliefs = Beliefs(first)
-    beliefs.condition(product, 0.5, 0.1)
-    before = beliefs.known("unsure")
-    beliefs.copy().condition(product, -3.0, 0.1)
-    assert beliefs.known("unsure") == before
+    estimates = Estimates(first)
+    estimates.condition(product, 0.5, 0.1)
+    before = estimates.known("unsure")
+    estimates.copy().condition(product, -3.0, 0.1)
+    assert estimates.known("unsure") == before
 
 
 def test_what_is_forgotten_leaves_what_it_taught() -> None:
     """A rig's deviation goes with the rig; the class keeps what it learned."""
-    beliefs = Beliefs(first)
+    estimates = Estimates(first)
 
     def on_rig(read: Reader) -> float:
         return math.log(read("unsure", at="rig"))
 
-    beliefs.condition(on_rig, math.log(3), 0.01)
-    learned = beliefs.known("unsure")
-    beliefs.drop(lambda name: "@" in name)
-    assert beliefs.names == ("unsure",)
-    assert beliefs.known("unsure") == learned
+    estimates.condition(on_rig, math.log(3), 0.01)
+    learned = estimates.known("unsure")
+    estimates.drop(lambda name: "@" in name)
+    assert estimates.names == ("unsure",)
+    assert estimates.known("unsure") == learned
     assert learned[0] == pytest.approx(math.sqrt(3), rel=1e-2)  # half of it was the rig's
 
 
 def test_shares_of_doubt_add_up_and_the_largest_comes_first() -> None:
     """What leaves a result in doubt, by unknown."""
-    shares = Beliefs(first).shares(product)
+    shares = Estimates(first).shares(product)
     assert [name for name, _ in shares] == ["unsure", "sure"]
     assert sum(share for _, share in shares) == pytest.approx(1.0)
-    assert Beliefs(first).shares(lambda _read: 1.0) == []
+    assert Estimates(first).shares(lambda _read: 1.0) == []
 
 
 def test_one_unknown_can_be_looked_up_elsewhere_than_at_its_middle() -> None:
     """The search for the value at which a gain vanishes."""
-    beliefs = Beliefs(first)
-    beliefs.predict(product)
-    assert beliefs.shifted("unsure", 3.0)("unsure") == pytest.approx(3.0)
-    assert beliefs.shifted("unsure", 3.0)("sure") == pytest.approx(1.0)
+    estimates = Estimates(first)
+    estimates.predict(product)
+    assert estimates.shifted("unsure", 3.0)("unsure") == pytest.approx(3.0)
+    assert estimates.shifted("unsure", 3.0)("sure") == pytest.approx(1.0)

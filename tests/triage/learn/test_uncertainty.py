@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from hetero_test.rig.facts import DeviceClass
 from hetero_test.triage.answer.answer import answer
-from hetero_test.triage.cost.placement import Device, Placement, Read
-from hetero_test.triage.cost.priors import PRIORS, first_belief
+from hetero_test.triage.cost.placement import DeviceSpeeds, Placement, Read
+from hetero_test.triage.cost.priors import PRIORS, first_estimate
 from hetero_test.triage.cost.token import log_ms, weight_gb_s
-from hetero_test.triage.learn.estimates import Beliefs
+from hetero_test.triage.learn.estimates import Estimates
 from hetero_test.triage.learn.uncertainty import deciding_placement, predict_placement
-from hetero_test.triage.model.bytes import Shape
+from hetero_test.triage.model.bytes import ModelShape
 from hetero_test.triage.options.question import Speeds
 from tests.triage.rigs import card, dense, question, rig
 
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from hetero_test.triage.cost.priors import Reader
 
-A = Device(id="CUDA0", device_class=DeviceClass.DISCRETE_GPU)
-B = Device(id="CUDA1", device_class=DeviceClass.DISCRETE_GPU)
+A = DeviceSpeeds(id="CUDA0", device_class=DeviceClass.DISCRETE_GPU)
+B = DeviceSpeeds(id="CUDA1", device_class=DeviceClass.DISCRETE_GPU)
 OWN = math.hypot(PRIORS["nominal:discrete_gpu"].spread, PRIORS["device:discrete_gpu"].spread)
 """What one card of no known bandwidth differs by from others."""
 SPEED = st.floats(3, 300)
@@ -39,29 +39,29 @@ def split(share: float, *, parallel: bool, gb: float = 10.0) -> Placement:
     """A dense model over both cards, this share of it on the first."""
     return Placement(
         devices=(A, B),
-        shape=Shape(layers=48),
+        shape=ModelShape(layers=48),
         reads=(Read(device="CUDA0", gb=gb * share), Read(device="CUDA1", gb=gb * (1 - share))),
         parallel=parallel,
     )
 
 
-def alone(device: Device, gb: float = 10.0) -> Placement:
+def alone(device: DeviceSpeeds, gb: float = 10.0) -> Placement:
     """The same model on one card."""
     return Placement(
-        devices=(device,), shape=Shape(layers=48), reads=(Read(device=device.id, gb=gb),)
+        devices=(device,), shape=ModelShape(layers=48), reads=(Read(device=device.id, gb=gb),)
     )
 
 
-def rate_of(device: Device) -> Callable[[Reader], float]:
+def rate_of(device: DeviceSpeeds) -> Callable[[Reader], float]:
     """ln(GB/s) that a card reaches on dense weights."""
     return lambda read: math.log(weight_gb_s(device, Read(device=device.id, gb=1.0), read))
 
 
-def measured_a(tok_s: float) -> Beliefs:
-    """First beliefs after the first card was measured alone."""
-    beliefs = Beliefs(first_belief)
-    beliefs.condition(partial(log_ms, alone(A)), math.log(1e3 / tok_s), 0.03)
-    return beliefs
+def measured_a(tok_s: float) -> Estimates:
+    """First estimates after the first card was measured alone."""
+    estimates = Estimates(first_estimate)
+    estimates.condition(partial(log_ms, alone(A)), math.log(1e3 / tok_s), 0.03)
+    return estimates
 
 
 @given(tok_s=SPEED)
@@ -70,7 +70,7 @@ def test_measuring_one_card_leaves_anothers_own_speed_as_unsure_as_it_was(tok_s:
     """Only what the class shares may become surer; what is the card's own has the same spread."""
     after = measured_a(tok_s).predict(rate_of(B))
     assert after[1] >= OWN
-    before = Beliefs(first_belief).predict(rate_of(B))
+    before = Estimates(first_estimate).predict(rate_of(B))
     shared = math.sqrt(before[1] ** 2 - OWN**2)
     # What is learned of the class is in proportion to its part of the doubt.
     surprise = abs(measured_a(tok_s).predict(rate_of(A))[0] - before[0])
@@ -83,9 +83,9 @@ def test_layers_in_sequence_are_as_unsure_as_the_unmeasured_cards_part(
     tok_s: float, share: float
 ) -> None:
     """Its share of the time times its own spread, at the least."""
-    beliefs = measured_a(tok_s)
-    value, spread = predict_placement(beliefs, split(share, parallel=False), TIMES)
-    rate = math.exp(beliefs.predict(rate_of(B))[0])
+    estimates = measured_a(tok_s)
+    value, spread = predict_placement(estimates, split(share, parallel=False), TIMES)
+    rate = math.exp(estimates.predict(rate_of(B))[0])
     part = 10.0 * (1 - share) / rate * 1e3 / math.exp(value)
     assert spread >= part * OWN * 0.999
 
@@ -96,35 +96,35 @@ def test_a_parallel_split_of_fitting_shares_is_as_unsure_as_its_unmeasured_card(
     tok_s: float,
 ) -> None:
     """Whichever of the two is the slower one at the middle."""
-    beliefs = measured_a(tok_s)
-    rates = [math.exp(beliefs.predict(rate_of(device))[0]) for device in (A, B)]
+    estimates = measured_a(tok_s)
+    rates = [math.exp(estimates.predict(rate_of(device))[0]) for device in (A, B)]
     for tilt in (0.98, 1.0, 1.02):
         share = min(0.999, tilt * rates[0] / sum(rates))
         placement = split(share, parallel=True)
-        value, spread = predict_placement(beliefs, placement, TIMES)
-        second = beliefs.predict(partial(log_ms, replace(placement, slowest="CUDA1")))
+        value, spread = predict_placement(estimates, placement, TIMES)
+        second = estimates.predict(partial(log_ms, replace(placement, slowest="CUDA1")))
         waiting = 10.0 * (1 - share) / rates[1] * 1e3 / math.exp(second[0])
         assert spread >= OWN * waiting * math.exp(-abs(second[0] - value)) * 0.999
 
 
 def test_a_card_that_cannot_be_the_slower_one_adds_little() -> None:
     """A hundredth of the reads on it may vary by half and nobody waits."""
-    beliefs = measured_a(30.0)
-    _, spread = predict_placement(beliefs, split(0.99, parallel=True), TIMES)
-    _, known = beliefs.predict(partial(log_ms, split(0.99, parallel=True)))
+    estimates = measured_a(30.0)
+    _, spread = predict_placement(estimates, split(0.99, parallel=True), TIMES)
+    _, known = estimates.predict(partial(log_ms, split(0.99, parallel=True)))
     assert spread == pytest.approx(known, abs=0.05)
 
 
 def test_the_deciding_unknown_is_of_the_card_that_leaves_most_in_doubt() -> None:
     """Not of the one that was measured, although that is the slower one at the middle."""
-    beliefs = measured_a(30.0)
+    estimates = measured_a(30.0)
     placement = split(0.55, parallel=True)
-    assert deciding_placement(beliefs, placement, TIMES).slowest == "CUDA1"
-    assert deciding_placement(beliefs, split(0.5, parallel=False), TIMES).slowest is None
+    assert deciding_placement(estimates, placement, TIMES).slowest == "CUDA1"
+    assert deciding_placement(estimates, split(0.5, parallel=False), TIMES).slowest is None
 
 
 def test_two_cards_by_name_only_of_which_one_is_measured_stay_undecided(
-    beliefs: Beliefs, q: float
+    estimates: Estimates, q: float
 ) -> None:
     """An interval as of one card is not to be had of two, of which one is a guess."""
     machine = rig(card(gb_s=None, name="One"), card("CUDA1", gib=12, gb_s=None, name="Other"))
@@ -134,7 +134,7 @@ def test_two_cards_by_name_only_of_which_one_is_measured_stay_undecided(
         context=32768,
         baselines={"CUDA0": Speeds(decode_tok_s=24, prefill_tok_s=900)},
     )
-    found = answer(asked, beliefs, q)
+    found = answer(asked, estimates, q)
     other = next(r.forecast for r in found.ranked if r.option.key == "alone:CUDA1")
     both = next(r.forecast for r in found.ranked if r.option.key == "parallel:CUDA0+CUDA1")
     assert other.decode.high / other.decode.value > 1.5
@@ -145,7 +145,7 @@ def test_two_cards_by_name_only_of_which_one_is_measured_stay_undecided(
 
 
 def test_the_prompt_of_a_parallel_split_is_as_unsure_as_its_unmeasured_card(
-    beliefs: Beliefs, q: float
+    estimates: Estimates, q: float
 ) -> None:
     """A baseline with prefill tells that of its own card, not that of the pair."""
     asked = question(
@@ -153,7 +153,7 @@ def test_the_prompt_of_a_parallel_split_is_as_unsure_as_its_unmeasured_card(
         rig(card(), card("CUDA1", gib=24)),
         baselines={"CUDA0": Speeds(decode_tok_s=45, prefill_tok_s=900)},
     )
-    found = {r.option.key: r.forecast.prefill for r in answer(asked, beliefs, q).ranked}
+    found = {r.option.key: r.forecast.prefill for r in answer(asked, estimates, q).ranked}
     one, both = found["alone:CUDA0"], found["parallel:CUDA0+CUDA1"]
     assert one is not None
     assert both is not None

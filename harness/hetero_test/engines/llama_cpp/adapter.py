@@ -10,7 +10,7 @@ from hetero_test.engines.llama_cpp import flags as llama_flags
 from hetero_test.engines.llama_cpp import model_file, reading
 from hetero_test.engines.llama_cpp.client import HOST, Completion, require_client
 from hetero_test.engines.llama_cpp.devices import buffer_type
-from hetero_test.engines.llama_cpp.model_file import ModelFacts, model_facts
+from hetero_test.engines.llama_cpp.model_file import ModelFileFacts, model_facts
 from hetero_test.errors import EngineNotFoundError
 
 if TYPE_CHECKING:
@@ -149,6 +149,6 @@ class IkLlama(LlamaCpp):
     verbosity = ()
 
 
-def _facts(flags: Sequence[str]) -> ModelFacts | None:
+def _facts(flags: Sequence[str]) -> ModelFileFacts | None:
     path = llama_flags.value(flags, llama_flags.MODEL)
     return None if path is None else model_facts(path)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelFacts:
+class ModelFileFacts:
     """Facts of one model file; None where its header does not tell.
 
     Attributes:
@@ -44,7 +44,7 @@ class ModelFacts:
     tensor_bytes: Mapping[str, int] | None = None
 
 
-def model_facts(path: str) -> ModelFacts:
+def model_facts(path: str) -> ModelFileFacts:
     """Read the header of a model file, of the first part where it is split.
 
     Raises:
@@ -61,12 +61,12 @@ def model_facts(path: str) -> ModelFacts:
 
 
 @lru_cache(maxsize=8)
-def _facts(path: Path, _size: int, _mtime_ns: int) -> ModelFacts:
+def _facts(path: Path, _size: int, _mtime_ns: int) -> ModelFileFacts:
     header = read_header(path)
     arch = header.fields.get("general.architecture")
     tokens = header.fields.get("tokenizer.ggml.tokens")
     counted = tokens.count if isinstance(tokens, TextArray | LongArray) else None
-    return ModelFacts(
+    return ModelFileFacts(
         vocabulary=counted or _number(header, f"{arch}.vocab_size"),
         layers=_number(header, f"{arch}.block_count"),
         experts=_number(header, f"{arch}.expert_count") or 0,

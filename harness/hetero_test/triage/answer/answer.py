@@ -13,28 +13,28 @@ from hetero_test.triage.answer.hazards_model import model_hazards
 from hetero_test.triage.answer.hazards_rig import rig_hazards
 from hetero_test.triage.answer.inputs import Input, inputs
 from hetero_test.triage.answer.not_helpful import (
-    Unhelpful,
+    NotHelpful,
     cautions,
     contradicts_its_data_sheet,
-    unhelpful,
+    not_helpful,
 )
-from hetero_test.triage.answer.recommendation import Verdict, judge
+from hetero_test.triage.answer.recommendation import Recommendation, recommend
 from hetero_test.triage.cost.memory import Fit, fits
 from hetero_test.triage.learn.scoring import Call
 from hetero_test.triage.model.bytes import ModelBytes
 from hetero_test.triage.options import draft
 from hetero_test.triage.options.candidates import alone_options, split_options
 from hetero_test.triage.options.devices import accelerators, bandwidth_known
-from hetero_test.triage.options.option import Family
-from hetero_test.triage.options.question import Question, Speeds
+from hetero_test.triage.options.option import OptionFamily
+from hetero_test.triage.options.question import Speeds, TriageQuestion
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.learn.estimates import Estimates
     from hetero_test.triage.options.option import Option
 
-FAMILIES = list(Family)
+FAMILIES = list(OptionFamily)
 CALLS = [Call.GO, Call.MEASURE_FIRST, Call.NO_GO]
 ALIKE = 0.05
 """Gains that differ by less, in the logarithm, are ranked by how boring they are."""
@@ -42,10 +42,10 @@ ALIKE = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ranked:
-    """An option with forecast and verdict."""
+    """An option with its forecast and its recommendation."""
 
     forecast: Forecast
-    verdict: Verdict
+    recommendation: Recommendation
     incumbent: bool = False
     """Whether it is what the others are compared with."""
 
@@ -56,15 +56,15 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class TriageAnswer:
     """Everything that the reports show."""
 
-    question: Question
+    question: TriageQuestion
     sizes: ModelBytes
     rival: Rival | None
     ranked: tuple[Ranked, ...]
     hazards: tuple[Hazard, ...]
-    unhelpful: tuple[Unhelpful, ...]
+    not_helpful: tuple[NotHelpful, ...]
     inputs: tuple[Input, ...]
     cautions: tuple[str, ...]
     """What to know first: assumed bandwidths, and measurements that contradict each other."""
@@ -79,22 +79,22 @@ class Answer:
     @property
     def call(self) -> Call:
         """The answer in one word."""
-        return Call.NO_GO if self.best is None else self.best.verdict.call
+        return Call.NO_GO if self.best is None else self.best.recommendation.call
 
 
-def answer(question: Question, beliefs: Beliefs, widening: float) -> Answer:
+def answer(question: TriageQuestion, estimates: Estimates, widening: float) -> TriageAnswer:
     """Answer a question.
 
     Args:
         question: what is asked.
-        beliefs: what the calibration points teach; not changed.
+        estimates: what the calibration points teach; not changed.
         widening: how far predictions have missed, in standard deviations (`scoring.widening`).
 
     Raises:
         UsageError: the question names a KV type that does not exist.
     """
     sizes = question.sizes_of(question.model)
-    own = beliefs.copy()
+    own = estimates.copy()
     alone = alone_options(question, sizes)
     contradictions = recalibrate(own, question, alone)
     measured = _measured(question, alone)
@@ -109,20 +109,20 @@ def answer(question: Question, beliefs: Beliefs, widening: float) -> Answer:
         if contradicts_its_data_sheet(device) and baseline(question, device) is None
     }
     ranked = [_ranked(question, forecaster, option, rival, doubted) for option in options]
-    return Answer(
+    return TriageAnswer(
         question=question,
         sizes=sizes,
         rival=rival,
         ranked=tuple(sorted(ranked, key=_order)),
         hazards=(*rig_hazards(question), *model_hazards(question, sizes)),
-        unhelpful=tuple(unhelpful(question, sizes, alone)),
+        not_helpful=tuple(not_helpful(question, sizes, alone)),
         inputs=tuple(inputs(question, sizes, own)),
         cautions=(*cautions(question), *contradictions.values()),
         widening=widening,
     )
 
 
-def _measured(question: Question, alone: Sequence[Option]) -> dict[str, Speeds]:
+def _measured(question: TriageQuestion, alone: Sequence[Option]) -> dict[str, Speeds]:
     """What was measured of devices alone, by the key of the option."""
     found = {}
     for option in alone:
@@ -134,7 +134,7 @@ def _measured(question: Question, alone: Sequence[Option]) -> dict[str, Speeds]:
 
 
 def _rival(
-    question: Question,
+    question: TriageQuestion,
     forecaster: Forecaster,
     alone: Sequence[Option],
     splits: Sequence[Option],
@@ -148,7 +148,7 @@ def _rival(
         fitting += [
             option
             for option in splits
-            if option.family in (Family.RESIDENT, Family.CONTIGUOUS)
+            if option.family in (OptionFamily.RESIDENT, OptionFamily.CONTIGUOUS)
             and len(cards & set(option.devices)) == 1
             and fits(option.fills) is not Fit.NO
         ]
@@ -176,9 +176,9 @@ def _rival(
 
 
 def _drafting(
-    question: Question,
+    question: TriageQuestion,
     rival: Rival | None,
-    beliefs: Beliefs,
+    estimates: Estimates,
 ) -> list[Option]:
     """Drafting on top of what runs today."""
     base = rival.option if rival is not None else None
@@ -200,12 +200,12 @@ def _drafting(
     for name in names or [base.devices[0]]:
         device = question.rig.device(name)
         if device is not None:
-            found.append(draft.external(question, asked, base, device, drafter, beliefs)[0])
+            found.append(draft.external(question, asked, base, device, drafter, estimates)[0])
     return found
 
 
 def _ranked(
-    question: Question,
+    question: TriageQuestion,
     forecaster: Forecaster,
     option: Option,
     rival: Rival | None,
@@ -219,16 +219,16 @@ def _ranked(
     )
     same = rival is not None and _is_today(rival, forecast)
     doubted = tuple(name for name in option.devices if name in contradicted)
-    verdict = judge(question, forecast, alone_known=known, contradicted=doubted)
+    recommendation = recommend(question, forecast, alone_known=known, contradicted=doubted)
     if same and rival is not None:
         told = "predicted"
         if rival.measured or rival.baseline is not None:
             how = "as told" if rival.measured else "measured"
             told = f"{rival.speeds.decode_tok_s:.1f} tok/s {how}"
-        verdict = replace(verdict, reason=f"taken for what runs today ({told})")
+        recommendation = replace(recommendation, reason=f"taken for what runs today ({told})")
     return Ranked(
         forecast=forecast,
-        verdict=verdict,
+        recommendation=recommendation,
         incumbent=same,
     )
 
@@ -250,8 +250,8 @@ def _order(ranked: Ranked) -> tuple[float, ...]:
     step = 0.0 if gain is None else -round(math.log(gain.value) / ALIKE)
     return (
         not ranked.incumbent,
-        CALLS.index(ranked.verdict.call),
-        ranked.verdict.fit is Fit.NO,
+        CALLS.index(ranked.recommendation.call),
+        ranked.recommendation.fit is Fit.NO,
         step,
         FAMILIES.index(ranked.option.family),
     )

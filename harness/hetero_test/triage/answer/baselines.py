@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.learn.estimates import Estimates
     from hetero_test.triage.options.option import Option
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 CONTRADICTION = 2.5
 """Standard deviations by which a baseline and what the rig tells may differ."""
@@ -28,12 +28,14 @@ OWN_FAULT = 3.0
 not the cost of a layer explains the surprise."""
 
 
-def baseline(question: Question, device: DeviceFacts) -> Speeds | None:
+def baseline(question: TriageQuestion, device: DeviceFacts) -> Speeds | None:
     """The measured speed of a device alone: the command line's, else the rig file's."""
     return question.baselines.get(device.id) or _filed(question, device)
 
 
-def recalibrate(beliefs: Beliefs, question: Question, alone: Sequence[Option]) -> dict[str, str]:
+def recalibrate(
+    estimates: Estimates, question: TriageQuestion, alone: Sequence[Option]
+) -> dict[str, str]:
     """Learn from the measured speed of single devices; returned is what contradicts the rig.
 
     By the id of the device, in a sentence.
@@ -50,18 +52,18 @@ def recalibrate(beliefs: Beliefs, question: Question, alone: Sequence[Option]) -
             continue
         model = partial(log_ms, option.placement)
         goal = math.log(1e3 / speeds.decode_tok_s)
-        expected, spread = beliefs.predict(model)
+        expected, spread = estimates.predict(model)
         surprise = goal - expected
         contradicts = abs(surprise) > CONTRADICTION * math.hypot(spread, ROUGHNESS)
         if contradicts and bandwidth_told(device):
             for name in own_unknowns(option.placement.device(device.id)):
-                beliefs.loosen(name, OWN_FAULT * abs(surprise))
+                estimates.loosen(name, OWN_FAULT * abs(surprise))
             told = _contradiction(device, speeds.decode_tok_s, 1e3 / math.exp(expected))
             found[device.id] = told
-        beliefs.condition(model, goal, SPEED_NOISE)
+        estimates.condition(model, goal, SPEED_NOISE)
         if speeds.prefill_tok_s and option.prompt is not None:
             goal = math.log(1e3 / speeds.prefill_tok_s)
-            beliefs.condition(partial(prompt_log_ms, option.prompt), goal, SPEED_NOISE)
+            estimates.condition(partial(prompt_log_ms, option.prompt), goal, SPEED_NOISE)
     return found
 
 
@@ -75,7 +77,7 @@ def _contradiction(device: DeviceFacts, tok_s: float, expected_tok_s: float) -> 
     )
 
 
-def _filed(question: Question, device: DeviceFacts) -> Speeds | None:
+def _filed(question: TriageQuestion, device: DeviceFacts) -> Speeds | None:
     """A baseline of this very model in the rig file."""
     for one in device.baselines:
         if one.model.casefold() != question.model.name.casefold():

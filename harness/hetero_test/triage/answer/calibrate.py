@@ -1,6 +1,6 @@
 """What a run teaches about a rig: cost of a split and effective bandwidths, into the rig file.
 
-The decode speed of every usable variant whose flags say a placement is a measurement; beliefs are
+The decode speed of every usable variant whose flags say a placement is a measurement; estimates are
 conditioned on all of them together, and what is then believed of this rig is written down with
 its 80 % interval. Runs that drafted are left out, since their speed is not that of a step.
 """
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from hetero_test.rig.facts import DeviceFacts
     from hetero_test.triage.cost.priors import Reader
-    from hetero_test.triage.learn.estimates import Beliefs
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.learn.estimates import Estimates
+    from hetero_test.triage.options.question import TriageQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,12 +57,12 @@ class Calibration:
     """Variants that teach nothing, and why."""
 
 
-def calibrate(question: Question, beliefs: Beliefs, rundir: Path) -> Calibration:
+def calibrate(question: TriageQuestion, estimates: Estimates, rundir: Path) -> Calibration:
     """Fit a rig to a run directory.
 
     Args:
         question: the model that was run, on the rig to be fitted, at the depth that was decoded.
-        beliefs: what the points teach; not changed.
+        estimates: what the points teach; not changed.
         rundir: holds ``run.json``.
 
     Raises:
@@ -77,7 +77,7 @@ def calibrate(question: Question, beliefs: Beliefs, rundir: Path) -> Calibration
             hint="a variant teaches when its flags place the model on devices of the rig file, "
             "it did not draft, and its decode speed is known",
         )
-    own = beliefs.copy()
+    own = estimates.copy()
     for lesson in lessons:
         goal = math.log(1e3 / lesson.tok_s)
         own.condition(partial(log_ms, lesson.placement), goal, SPEED_NOISE)
@@ -102,7 +102,7 @@ def read_run(rundir: Path) -> Mapping[str, Any]:
         raise UsageError(f"{path}: {error}") from error
 
 
-def _unfitted(question: Question) -> Question:
+def _unfitted(question: TriageQuestion) -> TriageQuestion:
     """The question without what was fitted before: it is fitted anew."""
     devices = tuple(replace(d, bandwidth_effective=()) for d in question.rig.devices)
     rig = replace(question.rig, devices=devices, sync_us=None, layer_us=None, cpu_layer_us=None)
@@ -110,7 +110,7 @@ def _unfitted(question: Question) -> Question:
 
 
 def _lessons(
-    question: Question, document: Mapping[str, Any], rundir: Path
+    question: TriageQuestion, document: Mapping[str, Any], rundir: Path
 ) -> tuple[list[Lesson], list[tuple[str, str]]]:
     sizes = question.sizes_of(question.model)
     common = [str(flag) for flag in document.get("model_flags") or ()]
@@ -164,7 +164,7 @@ def _splits_of(document: Mapping[str, Any], variant: str, rundir: Path) -> int |
 
 
 def _device(
-    device: DeviceFacts, lessons: list[Lesson], beliefs: Beliefs, source: str
+    device: DeviceFacts, lessons: list[Lesson], estimates: Estimates, source: str
 ) -> DeviceFacts:
     """The device with effective bandwidths, one for each kind of work it was seen doing."""
     kept = {(e.workload, e.quantization): e for e in device.bandwidth_effective}
@@ -173,7 +173,7 @@ def _device(
             if part.device != device.id or not part.gb:
                 continue
             named = lesson.placement.device(device.id)
-            rate, spread = beliefs.predict(
+            rate, spread = estimates.predict(
                 lambda read, named=named, part=part: math.log(weight_gb_s(named, part, read))  # type: ignore[misc]
             )
             workload = Workload.MOE if part.experts else Workload.DENSE
@@ -184,11 +184,13 @@ def _device(
     return replace(device, bandwidth_effective=tuple(kept.values()))
 
 
-def _with_costs(rig: RigFacts, lessons: list[Lesson], beliefs: Beliefs, source: str) -> RigFacts:
+def _with_costs(
+    rig: RigFacts, lessons: list[Lesson], estimates: Estimates, source: str
+) -> RigFacts:
     """The rig with what splits and layers cost here, where some lesson had them."""
 
     def fitted(name: str) -> Sourced[float]:
-        value, spread = beliefs.predict(partial(_log_of, name))
+        value, spread = estimates.predict(partial(_log_of, name))
         return _fact(math.exp(value), spread, source)
 
     placements = [lesson.placement for lesson in lessons]

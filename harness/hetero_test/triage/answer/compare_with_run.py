@@ -52,7 +52,9 @@ class Compared:
         return self.low <= self.measured <= self.high
 
 
-def beside(prediction: Mapping[str, Any], run_json: Mapping[str, Any]) -> list[Compared]:
+def predicted_vs_measured(
+    prediction: Mapping[str, Any], run_json: Mapping[str, Any]
+) -> list[Compared]:
     """Rows for every variant that was run or is predicted, decode before prefill.
 
     Args:

@@ -11,8 +11,8 @@ from hetero_test.triage.cost.priors import PRIORS
 from hetero_test.triage.cost.prompt import break_even_ubatch, compute_ms, upload_ms
 from hetero_test.triage.cost.terms import Term
 from hetero_test.triage.cost.token import (
-    COPY_DOUBT,
-    TOKENS_DOUBT,
+    COPY_SIGMA,
+    TOKENS_SIGMA,
     TOLD,
     log_ms,
     token_terms,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from hetero_test.triage.cost.placement import Placement
     from hetero_test.triage.cost.priors import Reader
     from hetero_test.triage.cost.prompt import Prompt
-    from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.learn.estimates import Estimates
 
 FACTORS = 60
 """Steps of the search for the value of an unknown at which a gain vanishes."""
@@ -98,21 +98,21 @@ class Forecaster:
     """Turns options into forecasts.
 
     Args:
-        beliefs: after the points and the user's baselines; not changed but for unknowns met.
+        estimates: after the points and the user's baselines; not changed but for unknowns met.
         widening: q of `scoring`.
         measured: what was measured of options as they are, by their keys.
     """
 
     def __init__(
-        self, beliefs: Beliefs, widening: float, measured: Mapping[str, Speeds] | None = None
+        self, estimates: Estimates, widening: float, measured: Mapping[str, Speeds] | None = None
     ) -> None:
-        self._beliefs = beliefs
+        self._estimates = estimates
         self._q = widening
         self._measured = measured or {}
 
     def decode(self, option: Option) -> Interval:
         """tok/s of one stream."""
-        value, spread = predict_placement(self._beliefs, option.placement, _ms)
+        value, spread = predict_placement(self._estimates, option.placement, _ms)
         known = self._measured.get(option.key)
         if known is not None:
             return self._around(known.decode_tok_s, SPEED_NOISE)
@@ -121,7 +121,7 @@ class Forecaster:
     def read_tok_s(self, option: Option) -> float:
         """Tokens a second by reading alone, without what a layer or a split costs beside."""
         whole = self.decode(option).value  # meets the unknowns that the terms look up
-        terms = token_terms(option.placement, self._beliefs.reader())
+        terms = token_terms(option.placement, self._estimates.reader())
         reading = sum(term.amount for term in terms if term.where)
         return 1e3 / reading if reading else whole
 
@@ -129,7 +129,7 @@ class Forecaster:
         """tok/s of a prompt."""
         if option.prompt is None:
             return None
-        value, spread = predict_prompt(self._beliefs, option.prompt)
+        value, spread = predict_prompt(self._estimates, option.prompt)
         known = self._measured.get(option.key)
         if known is not None and known.prefill_tok_s is not None:
             return self._around(known.prefill_tok_s, SPEED_NOISE)
@@ -141,8 +141,8 @@ class Forecaster:
         gain = decider = None
         if rival is not None and option.lacking is None:
             against = partial(_against, rival)
-            value, spread = predict_placement(self._beliefs, option.placement, against)
-            model = against(deciding_placement(self._beliefs, option.placement, against))
+            value, spread = predict_placement(self._estimates, option.placement, against)
+            model = against(deciding_placement(self._estimates, option.placement, against))
             same = rival.option is not None and rival.option.key == option.key
             known = same and not rival.measured
             gain = Interval.around(1.0, 0.0) if known else self._around(math.exp(value), spread)
@@ -159,7 +159,7 @@ class Forecaster:
             prefill=prefill,
             prefill_gain=prefill_gain,
             request_gain=_request(decode, prefill, rival, prompt_per_reply),
-            terms=token_terms(option.placement, self._beliefs.reader()),
+            terms=token_terms(option.placement, self._estimates.reader()),
             decider=decider,
             break_even_prompt=None if rival is None else _even_prompt(ours, rival.speeds),
             break_even_batch=None
@@ -169,7 +169,7 @@ class Forecaster:
                 decode.value,
                 rival.speeds,
                 prompt_per_reply,
-                self._beliefs.reader(),
+                self._estimates.reader(),
             ),
         )
 
@@ -179,12 +179,12 @@ class Forecaster:
     def _decider(
         self, model: Callable[[Reader], float], placements: Sequence[Placement]
     ) -> Decider | None:
-        shares = self._beliefs.shares(model)
+        shares = self._estimates.shares(model)
         if not shares:
             return None
         name, share = shares[0]
         factor = self._turning_factor(model, name)
-        told = _in_words(name, placements, self._beliefs)
+        told = _in_words(name, placements, self._estimates)
         power = told.power
         return Decider(
             name=told.name,
@@ -198,7 +198,7 @@ class Forecaster:
         """Factor on an unknown at which the model comes to zero; None: within reach at none."""
 
         def at(log_factor: float) -> float:
-            return model(self._beliefs.shifted(name, math.exp(log_factor)))
+            return model(self._estimates.shifted(name, math.exp(log_factor)))
 
         middle = at(0.0)
         for end in (-REACH, REACH):
@@ -223,12 +223,12 @@ class _Told:
     """How the value follows a factor on the unknown."""
 
 
-def _in_words(name: str, placements: Sequence[Placement], beliefs: Beliefs) -> _Told:
+def _in_words(name: str, placements: Sequence[Placement], estimates: Estimates) -> _Told:
     """An unknown in its own unit; what scales a device's bandwidth as that bandwidth."""
     base, _, device_id = name.partition("@")
     if base == "drafting:tokens" and placements[0].drafting is not None:
         drafting = placements[0].drafting
-        power = drafting.tokens_doubt / TOKENS_DOUBT
+        power = drafting.tokens_sigma / TOKENS_SIGMA
         return _Told(name=base, value=drafting.tokens_per_round, unit="tokens a round", power=power)
     kind, _, rest = base.partition(":")
     if kind in {"device", "weights", "nominal"} or base in TOLD:
@@ -237,11 +237,11 @@ def _in_words(name: str, placements: Sequence[Placement], beliefs: Beliefs) -> _
                 device = placement.device(part.device)
                 of_class = device.device_class.value == rest.split(":")[0]
                 if device.id == device_id or (of_class and device_id in {"", "rig"}):
-                    rate = weight_gb_s(device, part, beliefs.reader())
-                    power = device.copy_doubt / COPY_DOUBT if base == "told:copy" else 1.0
+                    rate = weight_gb_s(device, part, estimates.reader())
+                    power = device.copy_sigma / COPY_SIGMA if base == "told:copy" else 1.0
                     told = f"{base}@{device.id}"
                     return _Told(name=told, value=rate, unit="GB/s", power=power)
-    value = beliefs.known(base)[0] * (beliefs.known(name)[0] if device_id else 1.0)
+    value = estimates.known(base)[0] * (estimates.known(name)[0] if device_id else 1.0)
     return _Told(name=name, value=value, unit=PRIORS[base].unit)
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hetero_test.triage.model.bytes import ModelBytes
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 GIB = 2**30
 BACKENDS = ("CUDA", "HIP", "VULKAN", "SYCL", "METAL", "RPC")
@@ -22,7 +22,7 @@ NEEDS = {"CUDA": "CUDA", "ROCm": "HIP", "HIP": "HIP", "Vulkan": "VULKAN", "RPC":
 """Which backend a device's name asks for."""
 
 
-def model_hazards(question: Question, sizes: ModelBytes) -> list[Hazard]:
+def model_hazards(question: TriageQuestion, sizes: ModelBytes) -> list[Hazard]:
     """Tables, paging, missing bytes, graph capture, fused operations, backends."""
     return [
         _sidecar(question),
@@ -45,7 +45,7 @@ def model_hazards(question: Question, sizes: ModelBytes) -> list[Hazard]:
     ]
 
 
-def _sidecar(question: Question) -> Hazard:
+def _sidecar(question: TriageQuestion) -> Hazard:
     name = "tables stay where they are read from"
     size = question.model.bytes_by_role().get(Role.SIDECAR, 0)
     if not size:
@@ -57,7 +57,7 @@ def _sidecar(question: Question) -> Hazard:
     )
 
 
-def _paging(question: Question, sizes: ModelBytes) -> Hazard:
+def _paging(question: TriageQuestion, sizes: ModelBytes) -> Hazard:
     name = "the model is larger than memory and pages from disk"
     memory = question.rig.memory_available_bytes or question.rig.memory_bytes
     if memory is None:
@@ -69,7 +69,7 @@ def _paging(question: Question, sizes: ModelBytes) -> Hazard:
     return absent(name, told)
 
 
-def _cgroup(question: Question, sizes: ModelBytes) -> Hazard:
+def _cgroup(question: TriageQuestion, sizes: ModelBytes) -> Hazard:
     name = "a memory limit of the control group kills the process"
     limit = question.rig.memory_limit_bytes
     if limit is None:
@@ -80,7 +80,7 @@ def _cgroup(question: Question, sizes: ModelBytes) -> Hazard:
     return absent(name, told)
 
 
-def _bytes_known(question: Question) -> Hazard:
+def _bytes_known(question: TriageQuestion) -> Hazard:
     name = "bytes by role are incomplete"
     model = question.model
     if model.completeness in (Completeness.READ, Completeness.TOLD):
@@ -89,7 +89,7 @@ def _bytes_known(question: Question) -> Hazard:
     return present(name, f"{model.completeness}: {missing} not seen", "give all shards")
 
 
-def _backends(question: Question) -> list[Hazard]:
+def _backends(question: TriageQuestion) -> list[Hazard]:
     """Which backends the build has off, and whether a device needs one of them."""
     name = "the build lacks a backend"
     if question.build_dir is None:

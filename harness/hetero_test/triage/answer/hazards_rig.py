@@ -11,13 +11,13 @@ from hetero_test.triage.options.devices import accelerators, is_cpu
 
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 GIB = 2**30
 BUSY_PERCENT = 5.0
 
 
-def rig_hazards(question: Question) -> list[Hazard]:
+def rig_hazards(question: TriageQuestion) -> list[Hazard]:
     """One check a device and kind, in the order of the devices."""
     found = [_alone(question, device) for device in question.rig.devices]
     for device in accelerators(question.rig):
@@ -30,7 +30,7 @@ def rig_hazards(question: Question) -> list[Hazard]:
     return [*found, *_peers(question)]
 
 
-def _alone(question: Question, device: DeviceFacts) -> Hazard:
+def _alone(question: TriageQuestion, device: DeviceFacts) -> Hazard:
     name = f"{device.id} alone has not been measured"
     if device.id in question.baselines:
         speed = question.baselines[device.id].decode_tok_s
@@ -64,7 +64,7 @@ def _services(device: DeviceFacts) -> Hazard:
     return absent(name, "no process of a unit holds it")
 
 
-def _pool(question: Question, device: DeviceFacts) -> Hazard:
+def _pool(question: TriageQuestion, device: DeviceFacts) -> Hazard:
     name = f"{device.id} has no memory of its own"
     if device.pool is None:
         return not_checked(name, "whether its memory is the host's is not known")
@@ -116,7 +116,7 @@ def _memory_told(device: DeviceFacts) -> Hazard:
     return absent(name, f"{float(told.value) / GIB:.1f} GiB ({told.source})")
 
 
-def _peers(question: Question) -> list[Hazard]:
+def _peers(question: TriageQuestion) -> list[Hazard]:
     cards = [d for d in accelerators(question.rig) if not in_system_memory(d) and not is_cpu(d)]
     found = []
     for index, first in enumerate(cards):

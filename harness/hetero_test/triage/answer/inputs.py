@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from hetero_test.rig.sourced import Sourced
-    from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.learn.estimates import Estimates
     from hetero_test.triage.model.bytes import ModelBytes
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 FITTED = "fitted to published points"
 
@@ -31,17 +31,17 @@ class Input:
     source: str
 
 
-def inputs(question: Question, sizes: ModelBytes, beliefs: Beliefs) -> list[Input]:
+def inputs(question: TriageQuestion, sizes: ModelBytes, estimates: Estimates) -> list[Input]:
     """Of the model, the rig, the command line and the points, in this order."""
     return [
         *_of_model(question, sizes),
         *_of_rig(question),
         *_of_user(question),
-        *_of_points(beliefs),
+        *_of_points(estimates),
     ]
 
 
-def _of_model(question: Question, sizes: ModelBytes) -> list[Input]:
+def _of_model(question: TriageQuestion, sizes: ModelBytes) -> list[Input]:
     where = question.model.source.rsplit("/", 1)[-1]
     rows = [
         ("weights", f"{sizes.resident_bytes / 1e9:.2f} GB"),
@@ -57,7 +57,7 @@ def _of_model(question: Question, sizes: ModelBytes) -> list[Input]:
     ]
 
 
-def _of_rig(question: Question) -> list[Input]:
+def _of_rig(question: TriageQuestion) -> list[Input]:
     found = []
     for device in question.rig.devices:
         link = device.link
@@ -103,7 +103,7 @@ def _of_rig(question: Question) -> list[Input]:
     return found
 
 
-def _of_user(question: Question) -> list[Input]:
+def _of_user(question: TriageQuestion) -> list[Input]:
     told = []
     for device, speeds in question.baselines.items():
         told.append((f"{device} alone", f"{speeds.decode_tok_s:g} tok/s", "--baseline"))
@@ -121,15 +121,15 @@ def _of_user(question: Question) -> list[Input]:
     ]
 
 
-def _of_points(beliefs: Beliefs) -> list[Input]:
+def _of_points(estimates: Estimates) -> list[Input]:
     """Unknowns that were looked up, with the 80 % range that the points leave."""
     found = []
-    for name in beliefs.names:
+    for name in estimates.names:
         told = name.startswith(("told:", "drafting:", "device:", "nominal:"))
-        if told or "@" in name or name not in beliefs.looked_up:
+        if told or "@" in name or name not in estimates.looked_up:
             continue
-        middle, doubt = beliefs.known(name)
-        moved = abs(doubt - PRIORS[name].doubt) > 1e-6
+        middle, doubt = estimates.known(name)
+        moved = abs(doubt - PRIORS[name].sigma) > 1e-6
         found.append(
             Input(
                 name=name,

@@ -13,17 +13,17 @@ from hetero_test.triage.options.devices import assumed_gb_s, counted_bandwidth
 
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.answer.answer import Answer, Ranked
+    from hetero_test.triage.answer.answer import Ranked, TriageAnswer
     from hetero_test.triage.answer.forecast import Rival
     from hetero_test.triage.cost.memory import Fill
     from hetero_test.triage.learn.interval import Interval
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 SCHEMA = "hetero-test/triage/1"
 NO_OTHER = "there is nothing to compare with: no other way to place it on this rig"
 
 
-def answer_document(answer: Answer, *, points: int, sources: int) -> dict[str, Any]:
+def answer_document(answer: TriageAnswer, *, points: int, sources: int) -> dict[str, Any]:
     """The whole answer as plain data.
 
     Args:
@@ -38,7 +38,7 @@ def answer_document(answer: Answer, *, points: int, sources: int) -> dict[str, A
             "call": answer.call.value,
             "option": None if best is None else best.option.key,
             "title": None if best is None else best.option.title,
-            "reason": NO_OTHER if best is None else best.verdict.reason,
+            "reason": NO_OTHER if best is None else best.recommendation.reason,
         },
         "cautions": list(answer.cautions),
         "question": _question(answer.question),
@@ -59,7 +59,7 @@ def answer_document(answer: Answer, *, points: int, sources: int) -> dict[str, A
             {"name": h.name, "state": h.state.value, "evidence": h.evidence, "advice": h.advice}
             for h in answer.hazards
         ],
-        "unhelpful": [{"what": u.what, "why": u.why} for u in answer.unhelpful],
+        "unhelpful": [{"what": u.what, "why": u.why} for u in answer.not_helpful],
         "inputs": [
             {"name": i.name, "value": i.value, "origin": i.origin.value, "source": i.source}
             for i in answer.inputs
@@ -78,7 +78,7 @@ def _from(rival: Rival, speed: str) -> str | None:
     return "measured" if measured else "predicted"
 
 
-def _question(question: Question) -> dict[str, Any]:
+def _question(question: TriageQuestion) -> dict[str, Any]:
     return {
         "context": question.context,
         "depth": question.read_depth,
@@ -90,7 +90,7 @@ def _question(question: Question) -> dict[str, Any]:
     }
 
 
-def _model(answer: Answer) -> dict[str, Any]:
+def _model(answer: TriageAnswer) -> dict[str, Any]:
     model, sizes = answer.question.model, answer.sizes
     return {
         "name": model.name,
@@ -119,18 +119,18 @@ def _device(device: DeviceFacts) -> dict[str, Any]:
 
 
 def _option(ranked: Ranked) -> dict[str, Any]:
-    forecast, verdict, option = ranked.forecast, ranked.verdict, ranked.option
+    forecast, advice, option = ranked.forecast, ranked.recommendation, ranked.option
     return {
         "key": option.key,
         "title": option.title,
         "family": option.family.value,
         "devices": list(option.devices),
         "incumbent": ranked.incumbent,
-        "call": None if ranked.incumbent else verdict.call.value,
-        "reason": verdict.reason,
-        "decides": verdict.decides,
-        "measure": verdict.measure,
-        "fit": verdict.fit.value,
+        "call": None if ranked.incumbent else advice.call.value,
+        "reason": advice.reason,
+        "decides": advice.decides,
+        "measure": advice.measure,
+        "fit": advice.fit.value,
         "fills": [_fill(fill) for fill in option.fills],
         "decode_tok_s": _interval(forecast.decode if option.lacking is None else None),
         "prefill_tok_s": _interval(forecast.prefill),

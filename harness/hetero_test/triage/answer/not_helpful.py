@@ -27,21 +27,23 @@ if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
     from hetero_test.triage.model.bytes import ModelBytes
     from hetero_test.triage.options.option import Option
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 NARROW_GB_S = 8.0
 """A link below this is narrow for a parallel split: Gen4 x4, OCuLink, USB4."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unhelpful:
+class NotHelpful:
     """One idea that comes up, and why it is none here."""
 
     what: str
     why: str
 
 
-def unhelpful(question: Question, sizes: ModelBytes, alone: Sequence[Option]) -> list[Unhelpful]:
+def not_helpful(
+    question: TriageQuestion, sizes: ModelBytes, alone: Sequence[Option]
+) -> list[NotHelpful]:
     """In the order in which people ask."""
     return [
         *_second_card_for_what_fits(question, alone),
@@ -49,7 +51,7 @@ def unhelpful(question: Question, sizes: ModelBytes, alone: Sequence[Option]) ->
         *_parallel(question, sizes),
         *_kv_apart(question, sizes),
         *_over_the_link(question, sizes),
-        Unhelpful(
+        NotHelpful(
             what="placements meant for prefill",
             why="a prompt is bound by arithmetic and reads each weight once a batch, so the share "
             "of the token that moved says nothing about it; what helps it is a larger batch "
@@ -58,7 +60,9 @@ def unhelpful(question: Question, sizes: ModelBytes, alone: Sequence[Option]) ->
     ]
 
 
-def _second_card_for_what_fits(question: Question, alone: Sequence[Option]) -> list[Unhelpful]:
+def _second_card_for_what_fits(
+    question: TriageQuestion, alone: Sequence[Option]
+) -> list[NotHelpful]:
     if len(alone) < 2 or fits(alone[0].fills) is not Fit.YES:
         return []
     # The fastest memory comes first.
@@ -71,11 +75,11 @@ def _second_card_for_what_fits(question: Question, alone: Sequence[Option]) -> l
         ratio = harmonic_tok_s(halves) / nominal(first)
         why += f": half of them on {second.id} is ×{ratio:.2f} by the data sheets"
     return [
-        Unhelpful(what=f"a second device for the capacity that {first.id} already has", why=why)
+        NotHelpful(what=f"a second device for the capacity that {first.id} already has", why=why)
     ]
 
 
-def _shared_memory(question: Question) -> list[Unhelpful]:
+def _shared_memory(question: TriageQuestion) -> list[NotHelpful]:
     cpu = host(question.rig)
     found = []
     for device in accelerators(question.rig):
@@ -83,14 +87,14 @@ def _shared_memory(question: Question) -> list[Unhelpful]:
             continue
         partner = "the CPU" if cpu is None else cpu.id
         found.append(
-            Unhelpful(
+            NotHelpful(
                 what=f"a split between {device.id} and {partner}",
                 why="one memory under one controller: a stage there adds arithmetic, neither "
                 "capacity nor bandwidth",
             )
         )
         found.append(
-            Unhelpful(
+            NotHelpful(
                 what=f"fencing more memory for {device.id} (carve-out, amdgpu.gttsize)",
                 why="it moves bytes from the CPU to the GPU and makes none",
             )
@@ -98,13 +102,13 @@ def _shared_memory(question: Question) -> list[Unhelpful]:
     return found
 
 
-def _parallel(question: Question, sizes: ModelBytes) -> list[Unhelpful]:
+def _parallel(question: TriageQuestion, sizes: ModelBytes) -> list[NotHelpful]:
     cards = accelerators(question.rig)
     discrete = [device for device in cards if not in_system_memory(device)]
     found = []
     if any(in_system_memory(device) for device in cards) and discrete:
         found.append(
-            Unhelpful(
+            NotHelpful(
                 what="tensor parallel between a card and an integrated GPU, or a CPU",
                 why=f"{2 * sizes.layers} meetings a token, each as slow as the slower side and "
                 "the host between them",
@@ -113,7 +117,7 @@ def _parallel(question: Question, sizes: ModelBytes) -> list[Unhelpful]:
     narrow = link_gb_s(question, *discrete) if len(discrete) > 1 else None
     if narrow is not None and narrow[0] < NARROW_GB_S:
         found.append(
-            Unhelpful(
+            NotHelpful(
                 what="collectives over the narrowest link here",
                 why=f"{narrow[0]:.2f} GB/s; a second, unequal card behind such a link has made "
                 "decode slower where it was tried",
@@ -122,13 +126,13 @@ def _parallel(question: Question, sizes: ModelBytes) -> list[Unhelpful]:
     return found
 
 
-def _kv_apart(question: Question, sizes: ModelBytes) -> list[Unhelpful]:
+def _kv_apart(question: TriageQuestion, sizes: ModelBytes) -> list[NotHelpful]:
     discrete = [d for d in accelerators(question.rig) if not in_system_memory(d)]
     link = link_gb_s(question, *discrete[:1])
     if link is None or not sizes.kv_gb:
         return []
     return [
-        Unhelpful(
+        NotHelpful(
             what="KV on the far device (-nkvo)",
             why=f"{sizes.kv_gb:.2f} GB a token over {link[0]:.2f} GB/s: "
             f"{read_ms(sizes.kv_gb, link[0]):.1f} ms",
@@ -136,7 +140,7 @@ def _kv_apart(question: Question, sizes: ModelBytes) -> list[Unhelpful]:
     ]
 
 
-def _over_the_link(question: Question, sizes: ModelBytes) -> list[Unhelpful]:
+def _over_the_link(question: TriageQuestion, sizes: ModelBytes) -> list[NotHelpful]:
     discrete = [d for d in accelerators(question.rig) if not in_system_memory(d)]
     link = link_gb_s(question, *discrete[:1])
     if link is None:
@@ -145,7 +149,7 @@ def _over_the_link(question: Question, sizes: ModelBytes) -> list[Unhelpful]:
     rate = nominal(discrete[0])
     told = f", against {rate:.0f} GB/s of its own memory" if rate else ""
     return [
-        Unhelpful(
+        NotHelpful(
             what="reading weights over the link for every token",
             why=f"{active:.2f} GB a token at {link[0]:.2f} GB/s{told}: "
             f"{read_ms(active, link[0]):.0f} ms",
@@ -159,12 +163,12 @@ LITTLE = 0.5
 """Share of the data sheet below which a measurement is remarked upon."""
 
 
-def cautions(question: Question) -> list[str]:
+def cautions(question: TriageQuestion) -> list[str]:
     """One sentence each, devices in the order of the rig."""
     return [text for device in question.rig.devices for text in _of(question, device)]
 
 
-def _of(question: Question, device: DeviceFacts) -> Iterator[str]:
+def _of(question: TriageQuestion, device: DeviceFacts) -> Iterator[str]:
     assumed = assumed_gb_s(device)
     if assumed is not None and baseline(question, device) is None:
         yield f"{device.id}: {_assumed(device, assumed)}"

@@ -1,9 +1,11 @@
-"""Words of the command line to a question, with every complaint in words."""
+"""From the options of the command line to a question; every complaint says what to do."""
 
 from __future__ import annotations
 
 import math
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hetero_test.engines.llama_cpp.loader_log import read_loader_log
@@ -12,62 +14,85 @@ from hetero_test.rig.bandwidth import with_named_bandwidths
 from hetero_test.rig.facts_file import load_rig
 from hetero_test.triage.cost.drafting import Acceptance, conditional
 from hetero_test.triage.cost.prompt import Runtime
-from hetero_test.triage.model.facts import kv_element_bytes
+from hetero_test.triage.model.facts import TokenLists, kv_element_bytes
 from hetero_test.triage.model.facts_file import load_model_facts
-from hetero_test.triage.options.question import DraftQuestion, Question, Speeds, SplitCount, Tokens
+from hetero_test.triage.options.question import DraftQuestion, Speeds, SplitCount, TriageQuestion
 
 if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from hetero_test.rig.facts import RigFacts
-    from hetero_test.rig.sourced import Sourced
     from hetero_test.triage.model.facts import ModelFacts
 
-FEW_PASSES = 3
-"""Of the read test where an answer is waited for."""
-USUAL_PASSES = 7
-"""Of the read test where the rig is what is asked for."""
+READ_TEST_PASSES = 3
+"""Of the read test of the memory, where an answer is waited for."""
 OWN = "own"
 """What ``--draft`` says for the model's own head."""
 
 
-def ask(args: argparse.Namespace) -> Question:
-    """The question that the arguments of ``triage`` ask.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TriageOptions:
+    """What the command line says, each option by its name there."""
+
+    model: Path | None
+    model_facts: Path | None
+    rig: Path | None
+    context: int
+    depth: int | None
+    slots: int
+    kv_type: str
+    batch: int
+    runtime: str
+    prompt_per_reply: float
+    build_dir: Path | None
+    baseline: Sequence[str]
+    incumbent: str | None
+    splits: str | None
+    link: float | None
+    draft: Path | None
+    draft_device: str | None
+    draft_window: int
+    draft_tok_s: float | None
+    accepted: float | None
+    accepted_at: str | None
+    acceptance_p: float | None
+    verify: Sequence[str]
+    beta: float | None
+
+
+def parse_question(options: TriageOptions) -> TriageQuestion:
+    """The question that the options of ``triage`` ask.
 
     Raises:
-        UsageError: an argument is out of range, names what is not there, or a file cannot be read.
+        UsageError: an option is out of range, names what is not there, or a file cannot be read.
     """
-    kv_element_bytes(args.kv_type)
-    model = _model(args)
-    rig = read_rig(args.rig)
+    kv_element_bytes(options.kv_type)
+    model = _model(options)
+    rig = read_rig(options.rig)
     for value, name in (
-        (args.context, "--context"),
-        (args.slots, "--slots"),
-        (args.batch, "--batch"),
+        (options.context, "--context"),
+        (options.slots, "--slots"),
+        (options.batch, "--batch"),
     ):
         _at_least(value, 1, name)
-    if args.depth is not None:
-        _at_least(args.depth, 0, "--depth")
-    if args.link is not None:
-        _above_zero(args.link, "--link")
-    return Question(
+    if options.depth is not None:
+        _at_least(options.depth, 0, "--depth")
+    if options.link is not None:
+        _above_zero(options.link, "--link")
+    return TriageQuestion(
         model=model,
         rig=rig,
-        context=args.context,
-        depth=args.depth,
-        slots=args.slots,
-        kv_type=args.kv_type,
-        ubatch=args.batch,
-        runtime=Runtime(args.runtime),
-        prompt_per_reply=_at_least(args.prompt_per_reply, 0, "--prompt-per-reply"),
-        baselines=_baselines(args.baseline, rig),
-        incumbent=None if args.incumbent is None else speeds(args.incumbent, "--incumbent"),
-        splits=None if args.splits is None else splits(args.splits),
-        link_gb_s=args.link,
-        draft=_draft(args, model, rig),
-        build_dir=_folder(args.build_dir),
+        context=options.context,
+        depth=options.depth,
+        slots=options.slots,
+        kv_type=options.kv_type,
+        ubatch=options.batch,
+        runtime=Runtime(options.runtime),
+        prompt_per_reply=_at_least(options.prompt_per_reply, 0, "--prompt-per-reply"),
+        baselines=_baselines(options.baseline, rig),
+        incumbent=None if options.incumbent is None else speeds(options.incumbent, "--incumbent"),
+        splits=None if options.splits is None else splits(options.splits),
+        link_gb_s=options.link,
+        draft=_draft(options, model, rig),
+        build_dir=_folder(options.build_dir),
     )
 
 
@@ -92,19 +117,10 @@ def read_rig(path: Path | None) -> RigFacts:
     """
     if path is not None:
         return with_named_bandwidths(load_rig(path))
-    from hetero_test.rig.machine import Machine, Sampling
-    from hetero_test.rig.nvidia import import_nvml
-    from hetero_test.rig.probe import probe_rig
+    from hetero_test.rig.machine import Sampling
+    from hetero_test.rig.probe import probe_rig, this_machine
 
-    read_test = partial(run_read_test, repeats=FEW_PASSES)
-    return probe_rig(Machine(nvml=import_nvml(), read_test=read_test), Sampling())
-
-
-def run_read_test(size_bytes: int, threads: int, *, repeats: int = USUAL_PASSES) -> Sourced[float]:
-    """How fast the host reads its memory; see `host_read.read_bandwidth`."""
-    from hetero_test.rig.probe_cpu import read_bandwidth  # numpy costs 100 ms
-
-    return read_bandwidth(size_bytes, threads, repeats=repeats)
+    return probe_rig(this_machine(passes=READ_TEST_PASSES), Sampling())
 
 
 def speeds(text: str, flag: str) -> Speeds:
@@ -128,8 +144,6 @@ def splits(text: str) -> SplitCount:
     """
     if text.isdecimal():
         return SplitCount(count=int(text), source="--splits")
-    from pathlib import Path
-
     path = Path(text)
     found = read_loader_log(path).decode_splits
     if found is None:
@@ -140,16 +154,18 @@ def splits(text: str) -> SplitCount:
     return SplitCount(count=found, source=path.name)
 
 
-def _model(args: argparse.Namespace) -> ModelFacts:
-    if (args.model is None) == (args.model_facts is None):
-        raise UsageError(
-            "give one of --model FILE.gguf and --model-facts FILE.toml",
-            hint="the first shard of a split model is enough; hetero-test triage --example-facts "
-            "prints a facts file",
-        )
-    if args.model_facts is not None:
-        return load_model_facts(args.model_facts)
-    return read_model(args.model)
+def _model(options: TriageOptions) -> ModelFacts:
+    match options.model, options.model_facts:
+        case Path() as model, None:
+            return read_model(model)
+        case None, Path() as facts:
+            return load_model_facts(facts)
+        case _:
+            raise UsageError(
+                "give one of --model FILE.gguf and --model-facts FILE.toml",
+                hint="the first shard of a split model is enough; hetero-test triage "
+                "--example-facts prints a facts file",
+            )
 
 
 def _baselines(listed: Sequence[str], rig: RigFacts) -> dict[str, Speeds]:
@@ -165,60 +181,62 @@ def _baselines(listed: Sequence[str], rig: RigFacts) -> dict[str, Speeds]:
     return found
 
 
-def _draft(args: argparse.Namespace, target: ModelFacts, rig: RigFacts) -> DraftQuestion | None:
-    if args.draft is None:
+def _draft(options: TriageOptions, target: ModelFacts, rig: RigFacts) -> DraftQuestion | None:
+    if options.draft is None:
         return None
-    if args.draft_device is not None and rig.device(args.draft_device) is None:
+    if options.draft_device is not None and rig.device(options.draft_device) is None:
         known = ", ".join(device.id for device in rig.devices) or "none"
         raise UsageError(
-            f"--draft-device {args.draft_device}: no such device", hint=f"has: {known}"
+            f"--draft-device {options.draft_device}: no such device", hint=f"has: {known}"
         )
-    window = int(_at_least(args.draft_window, 1, "--draft-window"))
-    tokens, told = _acceptance(args, window)
-    drafter, match = None, Tokens.NOT_CHECKED
-    if str(args.draft) != OWN:
-        drafter = read_model(args.draft)
-        match = _compare(args, target, drafter)
+    window = int(_at_least(options.draft_window, 1, "--draft-window"))
+    tokens, told = _acceptance(options, window)
+    drafter, match = None, TokenLists.NOT_CHECKED
+    if str(options.draft) != OWN:
+        drafter = read_model(options.draft)
+        match = _compare(options, options.draft, target, drafter)
     return DraftQuestion(
         model=drafter,
-        device=args.draft_device,
+        device=options.draft_device,
         window=window,
         tokens_per_round=tokens,
         acceptance_source=told,
-        beta=None if args.beta is None else _above_zero(args.beta, "--beta"),
-        verify=_verify(args.verify),
-        tok_s=None if args.draft_tok_s is None else _above_zero(args.draft_tok_s, "--draft-tok-s"),
+        beta=None if options.beta is None else _above_zero(options.beta, "--beta"),
+        verify=_verify(options.verify),
+        tok_s=None
+        if options.draft_tok_s is None
+        else _above_zero(options.draft_tok_s, "--draft-tok-s"),
         tokens=match,
     )
 
 
-def _acceptance(args: argparse.Namespace, window: int) -> tuple[float | None, str]:
+def _acceptance(options: TriageOptions, window: int) -> tuple[float | None, str]:
     """Tokens a round from whichever form was given, and its flag."""
-    given = [
-        (flag, value)
+    given = {
+        flag: value
         for flag, value in (
-            ("--accepted", args.accepted),
-            ("--accepted-at", args.accepted_at),
-            ("--acceptance-p", args.acceptance_p),
+            ("--accepted", options.accepted),
+            ("--accepted-at", options.accepted_at),
+            ("--acceptance-p", options.acceptance_p),
         )
         if value is not None
-    ]
-    if not given:
-        return None, "not given"
+    }
     if len(given) > 1:
-        raise UsageError(f"give one of {' and '.join(flag for flag, _ in given)}")
-    flag, value = given[0]
+        raise UsageError(f"give one of {' and '.join(given)}")
     try:
-        if flag == "--accepted-at":
-            shares = tuple(float(part) for part in str(value).split(","))
-            given_before = ", ".join(f"{share:.2f}" for share in conditional(shares))
-            told = f"{flag}, conditional {given_before}"
-            return Acceptance(window=window, accepted_at=shares).tokens, told
-        if flag == "--acceptance-p":
-            return Acceptance(window=window, p=value).tokens, flag
-        return Acceptance(window=window, accepted_share=value).tokens, flag
+        if options.accepted_at is not None:
+            shares = tuple(float(part) for part in options.accepted_at.split(","))
+            in_turn = ", ".join(f"{share:.2f}" for share in conditional(shares))
+            tokens = Acceptance(window=window, accepted_at=shares).tokens
+            return tokens, f"--accepted-at, conditional {in_turn}"
+        if options.acceptance_p is not None:
+            return Acceptance(window=window, p=options.acceptance_p).tokens, "--acceptance-p"
+        if options.accepted is not None:
+            return Acceptance(window=window, accepted_share=options.accepted).tokens, "--accepted"
     except ValueError as error:
+        ((flag, value),) = given.items()
         raise UsageError(f"{flag} {value}: {error}", hint="shares between 0 and 1") from error
+    return None, "not given"
 
 
 def _verify(listed: Sequence[str]) -> dict[int, float]:
@@ -233,16 +251,18 @@ def _verify(listed: Sequence[str]) -> dict[int, float]:
     return found
 
 
-def _compare(args: argparse.Namespace, target: ModelFacts, drafter: ModelFacts) -> Tokens:
+def _compare(
+    options: TriageOptions, draft: Path, target: ModelFacts, drafter: ModelFacts
+) -> TokenLists:
     """The token lists: id by id where both files are here, else by their hashes."""
-    if args.model is not None and args.draft.suffix.lower() != ".toml":
+    if options.model is not None and draft.suffix.lower() != ".toml":
         from hetero_test.triage.model.from_gguf import compare_tokens
 
-        return Tokens[compare_tokens(args.model, args.draft).match.name]
+        return compare_tokens(options.model, draft)
     if target.tokens_sha256 is None or drafter.tokens_sha256 is None:
-        return Tokens.NOT_CHECKED
+        return TokenLists.NOT_CHECKED
     equal = target.tokens_sha256 == drafter.tokens_sha256
-    return Tokens.EQUAL if equal else Tokens.DIFFERENT
+    return TokenLists.EQUAL if equal else TokenLists.DIFFERENT
 
 
 def _folder(path: Path | None) -> Path | None:

@@ -31,7 +31,7 @@ class _Interval(_Shape):
     high: _Speed = None
 
 
-class _Words(_Shape):
+class _Flags(_Shape):
     flags: str
 
 
@@ -39,7 +39,7 @@ class _Option(_Shape):
     key: str
     title: str
     incumbent: bool = False
-    flags: list[_Words] = []
+    flags: list[_Flags] = []
     decode_tok_s: _Interval | None = None
     prefill_tok_s: _Interval | None = None
 
@@ -59,7 +59,7 @@ class _Speculation(_Shape):
     rounds: int | None = None
 
 
-class _Run(_Shape):
+class _StoredRun(_Shape):
     variant: str
     state: str | None = None
     probe: str | None = None
@@ -70,15 +70,15 @@ class _Run(_Shape):
     speculation: _Speculation | None = None
 
 
-class _Variant(_Shape):
+class _StoredVariant(_Shape):
     id: str
     name: str | None = None
     flags: list[str] | None = None
 
 
 class _RunDocument(_Shape):
-    variants: list[_Variant] = []
-    runs: list[_Run] = []
+    variants: list[_StoredVariant] = []
+    runs: list[_StoredRun] = []
     model_flags: list[str] | None = None
 
 

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 from hetero_test.triage.cost.memory import Fit, fits
 from hetero_test.triage.cost.token import TOLD
 from hetero_test.triage.learn.scoring import Call
-from hetero_test.triage.options.option import Family
+from hetero_test.triage.options.option import OptionFamily
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hetero_test.triage.answer.forecast import Decider, Forecast
     from hetero_test.triage.learn.interval import Interval
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 WORTH = 1.05
 """Gain below which a split does not pay for a second device and its trouble."""
@@ -55,7 +55,7 @@ _BANDWIDTH = ("bandwidth that {device} reaches", "decode of {device} alone (--ba
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Recommendation:
     """The answer for one option."""
 
     call: Call
@@ -67,13 +67,13 @@ class Verdict:
     fit: Fit
 
 
-def judge(
-    question: Question,
+def recommend(
+    question: TriageQuestion,
     forecast: Forecast,
     *,
     alone_known: bool,
     contradicted: Sequence[str] = (),
-) -> Verdict:
+) -> Recommendation:
     """The verdict on an option.
 
     Args:
@@ -91,18 +91,18 @@ def judge(
             f.capacity or 0.0 for f in option.fills
         )
         decides = f"{pool.device}: {lacks / GIB:.1f} GiB are missing"
-        return _verdict(Call.NO_GO, f"does not fit: {decides}", decides, "nothing", fit)
+        return _recommendation(Call.NO_GO, f"does not fit: {decides}", decides, "nothing", fit)
     if option.impossible is not None:
-        return _verdict(Call.NO_GO, option.impossible, decides, "nothing", fit)
+        return _recommendation(Call.NO_GO, option.impossible, decides, "nothing", fit)
     if option.lacking is not None:
         note = next((n for n in option.notes if "break-even" in n), option.lacking)
-        return _verdict(
+        return _recommendation(
             Call.MEASURE_FIRST, f"{option.lacking} is not known", note, option.lacking, fit
         )
-    if option.family is Family.ENDPOINTS:
+    if option.family is OptionFamily.ENDPOINTS:
         return _endpoints(question, fit)
     if forecast.gain is None:
-        return _verdict(
+        return _recommendation(
             Call.MEASURE_FIRST, "there is nothing to compare with", decides, measure, fit
         )
     call, reason = _by_gain(forecast)
@@ -123,7 +123,7 @@ def judge(
     if forecast.break_even_prompt is not None and call is Call.NO_GO and "prefill" in reason:
         decides = f"{forecast.break_even_prompt:.2f} prompt tokens a reply token"
         measure = "prefill of this placement at the batch size in use"
-    return _verdict(call, reason, decides, measure, fit)
+    return _recommendation(call, reason, decides, measure, fit)
 
 
 def decider_words(decider: Decider | None) -> tuple[str, str]:
@@ -181,9 +181,9 @@ def _by_request(forecast: Forecast, call: Call, reason: str) -> tuple[Call, str]
     return Call.NO_GO, worse
 
 
-def _endpoints(question: Question, fit: Fit) -> Verdict:
+def _endpoints(question: TriageQuestion, fit: Fit) -> Recommendation:
     if question.slots < 2:
-        return _verdict(
+        return _recommendation(
             Call.NO_GO,
             "one stream gains nothing from a second endpoint",
             "streams at a time: 1 (--slots)",
@@ -191,7 +191,7 @@ def _endpoints(question: Question, fit: Fit) -> Verdict:
             fit,
         )
     call = Call.GO if fit is Fit.YES else Call.MEASURE_FIRST
-    return _verdict(
+    return _recommendation(
         call,
         "streams side by side get both devices, and no stream waits for a link",
         f"streams at a time: {question.slots}",
@@ -211,5 +211,7 @@ def _words(name: str) -> tuple[str, str]:
     return base, "decode of each device alone (--baseline)"
 
 
-def _verdict(call: Call, reason: str, decides: str, measure: str, fit: Fit) -> Verdict:
-    return Verdict(call=call, reason=reason, decides=decides, measure=measure, fit=fit)
+def _recommendation(
+    call: Call, reason: str, decides: str, measure: str, fit: Fit
+) -> Recommendation:
+    return Recommendation(call=call, reason=reason, decides=decides, measure=measure, fit=fit)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from hetero_test.rig.facts import DeviceClass
-from hetero_test.triage.model.bytes import Shape
+from hetero_test.triage.model.bytes import ModelShape
 
 
 class DraftKind(StrEnum):
@@ -22,7 +22,7 @@ class DraftKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
+class DeviceSpeeds:
     """What the model of time needs of a device."""
 
     id: str
@@ -31,7 +31,7 @@ class Device:
     """By the data sheet, GB/s; None: unknown."""
     copy_gb_s: float | None = None
     """What a copy or read test reached, GB/s; counts before the data sheet."""
-    copy_doubt: float = 0.0
+    copy_sigma: float = 0.0
     """Standard deviation of its logarithm."""
     effective_gb_s: Mapping[str, float] = field(default_factory=dict)
     """Fitted on real decoding, by ``dense`` and ``moe``; counts before both."""
@@ -62,7 +62,7 @@ class Drafting:
     """K: drafts a round."""
     tokens_per_round: float
     """E."""
-    tokens_doubt: float = 0.03
+    tokens_sigma: float = 0.03
     """Standard deviation of ln E."""
     kind: DraftKind = DraftKind.OWN_HEAD
     draft_cost: float | None = None
@@ -95,8 +95,8 @@ class Hot:
 class Placement:
     """One way of running a model. `reads` may be empty where only drafting differs."""
 
-    devices: tuple[Device, ...] = ()
-    shape: Shape = field(default_factory=Shape)
+    devices: tuple[DeviceSpeeds, ...] = ()
+    shape: ModelShape = field(default_factory=ModelShape)
     reads: tuple[Read, ...] = ()
     parallel: bool = False
     """Whether the devices work on each layer together (``-sm tensor``)."""
@@ -137,7 +137,7 @@ class Placement:
     experts_on_cpu: bool = False
     """Whether routed experts are computed by a CPU, where there are no reads."""
 
-    def device(self, device_id: str) -> Device:
+    def device(self, device_id: str) -> DeviceSpeeds:
         """The device of this id.
 
         Raises:

@@ -16,17 +16,17 @@ from hetero_test.triage.cost.terms import Term, TermKind
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hetero_test.triage.cost.placement import Device, Drafting, Hot, Placement
+    from hetero_test.triage.cost.placement import DeviceSpeeds, Drafting, Hot, Placement
     from hetero_test.triage.cost.priors import Reader
 
 COPY_SHARE = 0.85
 """What a copy test reaches of the data sheet: 1541 of 1792 on an RTX 5090
 (https://github.com/ikawrakow/ik_llama.cpp/issues/629), 212 of 256 on a Strix Halo."""
-COPY_DOUBT = PRIORS["told:copy"].spread
+COPY_SIGMA = PRIORS["told:copy"].spread
 """Spread of the unknown behind a copy test."""
 TOLD = ("told:bandwidth", "told:copy", "told:nominal")
 """Unknowns that stand for a bandwidth as it was told."""
-TOKENS_DOUBT = PRIORS["drafting:tokens"].doubt
+TOKENS_SIGMA = PRIORS["drafting:tokens"].sigma
 """Spread of the unknown behind tokens a round."""
 STEP = "step"
 """Unknown that stands for the whole step of a placement whose reads are not told, ms."""
@@ -90,7 +90,7 @@ def log_ms(placement: Placement, read: Reader) -> float:
     return math.log(terms.total(token_terms(placement, read)))
 
 
-def weight_gb_s(device: Device, part: Read, read: Reader) -> float:
+def weight_gb_s(device: DeviceSpeeds, part: Read, read: Reader) -> float:
     """Effective GB/s of a device on such weights, and so on such a type of weights."""
     if device.relative:
         return read("rate", at=device.id)
@@ -102,27 +102,27 @@ def weight_gb_s(device: Device, part: Read, read: Reader) -> float:
     return nominal_gb_s(device, read) * share * own * _type_share(device, part, read)
 
 
-def own_unknowns(device: Device) -> tuple[str, ...]:
+def own_unknowns(device: DeviceSpeeds) -> tuple[str, ...]:
     """Unknowns by which this device alone may be other than what is told of it."""
     found = (f"told:nominal@{device.id}",)
     return (*found, f"told:bandwidth@{device.id}") if device.effective_gb_s else found
 
 
-def nominal_gb_s(device: Device, read: Reader) -> float:
+def nominal_gb_s(device: DeviceSpeeds, read: Reader) -> float:
     """GB/s by the data sheet, from a copy test where there is one, else that of the class."""
     if device.copy_gb_s is not None:
         rate = device.copy_gb_s / COPY_SHARE * read("told:nominal", at=device.id)
-        if not device.copy_doubt:
+        if not device.copy_sigma:
             return rate
         # The unknown has one spread for all; what is less sure follows a power of it.
-        power: float = device.copy_doubt / COPY_DOUBT
+        power: float = device.copy_sigma / COPY_SIGMA
         return rate * math.exp(power * math.log(read("told:copy", at=device.id)))
     if device.nominal_gb_s is not None:
         return device.nominal_gb_s * read("told:nominal", at=device.id)
     return read("nominal:" + device.device_class.value, at=device.id)
 
 
-def _device_terms(placement: Placement, device: Device, read: Reader) -> Sequence[Term]:
+def _device_terms(placement: Placement, device: DeviceSpeeds, read: Reader) -> Sequence[Term]:
     found = []
     for part in placement.reads:
         if part.device != device.id:
@@ -151,7 +151,7 @@ def _device_terms(placement: Placement, device: Device, read: Reader) -> Sequenc
     return found
 
 
-def _type_share(device: Device, part: Read, read: Reader) -> float:
+def _type_share(device: DeviceSpeeds, part: Read, read: Reader) -> float:
     """What such a type of weights reaches of the others, on a CPU."""
     name = (part.quantization or "").upper()
     if device.device_class not in CPUS:
@@ -235,7 +235,7 @@ def _drafted(
     """Time a committed token: (K r + V) steps over E tokens, plus what a round costs beside."""
     step_ms = terms.total(step)
     # The unknown has one spread for all; what is less sure follows a power of it.
-    power = drafting.tokens_doubt / TOKENS_DOUBT
+    power = drafting.tokens_sigma / TOKENS_SIGMA
     committed = drafting.tokens_per_round * read("drafting:tokens") ** power
     drafts = 1 if drafting.kind is DraftKind.BLOCK else drafting.window
     draft_cost = drafts * _draft_cost(drafting, read)

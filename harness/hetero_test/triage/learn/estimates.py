@@ -28,7 +28,7 @@ NUDGE = 1e-5
 """Step of the differences, in the logarithm."""
 
 
-class Spread(Protocol):
+class FirstEstimate(Protocol):
     """Where an unknown that is not yet held gets its first mean and spread."""
 
     def __call__(self, name: str) -> tuple[float, float]:
@@ -36,7 +36,7 @@ class Spread(Protocol):
         ...
 
 
-class Beliefs:
+class Estimates:
     """Unknowns with mean and covariance of their logarithms.
 
     Args:
@@ -44,18 +44,18 @@ class Beliefs:
             at a device is asked for as ``name@device`` and has mean 0.
     """
 
-    def __init__(self, first: Spread) -> None:
+    def __init__(self, first: FirstEstimate) -> None:
         self._first = first
         self._index: dict[str, int] = {}
         self._mean: list[float] = []
         self._covariance: list[list[float]] = []
         self._used: list[int] = []
         self.looked_up: set[str] = set()
-        """Unknowns that a model looked up, since these beliefs were copied."""
+        """Unknowns that a model looked up, since these estimates were copied."""
 
-    def copy(self) -> Beliefs:
-        """The same beliefs, to be changed apart from these."""
-        other = Beliefs(self._first)
+    def copy(self) -> Estimates:
+        """The same estimates, to be changed apart from these."""
+        other = Estimates(self._first)
         other._index = dict(self._index)
         other._mean = list(self._mean)
         other._covariance = [list(row) for row in self._covariance]

@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from hetero_test.triage.cost.placement import Drafting, Placement, Read
-from hetero_test.triage.cost.priors import first_belief
+from hetero_test.triage.cost.priors import first_estimate
 from hetero_test.triage.cost.prompt import Computing, Prompt, prompt_log_ms
 from hetero_test.triage.cost.token import log_ms, verify_cost
-from hetero_test.triage.learn.estimates import Beliefs
+from hetero_test.triage.learn.estimates import Estimates
 from hetero_test.triage.learn.points import Quantity, Use
 from hetero_test.triage.learn.uncertainty import predict_placement
 
@@ -33,33 +33,33 @@ BATCH_NOISE = 0.15
 """The same of a batch's cost, which kernels change in steps."""
 
 
-def learn(points: Iterable[Point], *, without: frozenset[str] = frozenset()) -> Beliefs:
-    """First beliefs, narrowed by all points but those of these sources.
+def learn(points: Iterable[Point], *, without: frozenset[str] = frozenset()) -> Estimates:
+    """First estimates, narrowed by all points but those of these sources.
 
     Args:
         points: in any order; taken by source and rig.
         without: names as `Point.origin` tells them.
     """
-    beliefs = Beliefs(first_belief)
+    estimates = Estimates(first_estimate)
     usable = [p for p in points if p.use is not Use.NONE and p.origin not in without]
     for place in sorted({point.place for point in usable}):
         for point in usable:
             if point.place == place and not point.shares:
-                _teach(beliefs, point)
-        beliefs.drop(lambda name: "@" in name)
-    return beliefs
+                _teach(estimates, point)
+        estimates.drop(lambda name: "@" in name)
+    return estimates
 
 
-def predict_point(point: Point, beliefs: Beliefs) -> tuple[float, float]:
+def predict_point(point: Point, estimates: Estimates) -> tuple[float, float]:
     """ln(b/a) and its standard deviation, with `a` and device speeds as measured baselines.
 
     Args:
         point: one that is scored.
-        beliefs: what other sources taught; not changed.
+        estimates: what other sources taught; not changed.
     """
     assert point.a is not None
     assert point.b is not None
-    own = beliefs.copy()
+    own = estimates.copy()
     baseline, tried = _model(point, point.a), _model(point, point.b)
     _endpoints(own, point, point.a)
     if point.a.tok_s:
@@ -73,21 +73,21 @@ def predict_point(point: Point, beliefs: Beliefs) -> tuple[float, float]:
     return predict_placement(own, point.placement(point.b), ratio)
 
 
-def _teach(beliefs: Beliefs, point: Point) -> None:
+def _teach(estimates: Estimates, point: Point) -> None:
     for rows, cost in point.verify_measured.items():
-        beliefs.condition(_batch(point, int(rows)), math.log(cost), BATCH_NOISE)
+        estimates.condition(_batch(point, int(rows)), math.log(cost), BATCH_NOISE)
     # A baseline that drafts tells its step and its rounds only together: take the ratio.
     together = point.a is not None and point.a.drafting is not None
     if point.a is not None and point.a.tok_s and not together:
         noise = MODEL_NOISE if point.a.read else SPEED_NOISE
-        beliefs.condition(_model(point, point.a), math.log(1e3 / point.a.tok_s), noise)
+        estimates.condition(_model(point, point.a), math.log(1e3 / point.a.tok_s), noise)
     if point.a is not None and point.b is not None and point.log_ratio is not None:
         a, b = _model(point, point.a), _model(point, point.b)
         if together or not point.b.tok_s:
-            beliefs.condition(lambda read: a(read) - b(read), point.log_ratio, MODEL_NOISE)
+            estimates.condition(lambda read: a(read) - b(read), point.log_ratio, MODEL_NOISE)
         else:
-            beliefs.condition(b, math.log(1e3 / point.b.tok_s), MODEL_NOISE)
-    beliefs.drop(lambda name: name == "step" or name.startswith("drafting:"))
+            estimates.condition(b, math.log(1e3 / point.b.tok_s), MODEL_NOISE)
+    estimates.drop(lambda name: name == "step" or name.startswith("drafting:"))
 
 
 def _model(point: Point, side: PointPlacement) -> Callable[[Reader], float]:
@@ -116,7 +116,7 @@ def _batch(point: Point, rows: int) -> Callable[[Reader], float]:
     return lambda read: math.log(verify_cost(placement, drafting, (), read))
 
 
-def _endpoints(beliefs: Beliefs, point: Point, side: PointPlacement) -> None:
+def _endpoints(estimates: Estimates, point: Point, side: PointPlacement) -> None:
     """Condition on devices that were measured doing all of it alone."""
     placement = point.placement(side)
     for device in placement.devices:
@@ -129,7 +129,7 @@ def _endpoints(beliefs: Beliefs, point: Point, side: PointPlacement) -> None:
             overheads=placement.overheads,
         )
         goal = math.log(1e3 / device.alone_tok_s)
-        beliefs.condition(partial(log_ms, alone), goal, SPEED_NOISE)
+        estimates.condition(partial(log_ms, alone), goal, SPEED_NOISE)
 
 
 def _moved_to(device_id: str, reads: Sequence[Read]) -> tuple[Read, ...]:

@@ -50,8 +50,8 @@ from hetero_test.errors import MatrixError
 from hetero_test.rig.facts import DeviceClass
 from hetero_test.rig.sourced import Origin, Sourced
 from hetero_test.triage.cost.drafting import Acceptance
-from hetero_test.triage.cost.placement import Device, Drafting, DraftKind, Placement, Read
-from hetero_test.triage.model.bytes import Shape
+from hetero_test.triage.cost.placement import DeviceSpeeds, Drafting, DraftKind, Placement, Read
+from hetero_test.triage.model.bytes import ModelShape
 
 SCHEMA = "hetero-test/points/1"
 SHIPPED = Path(__file__).parent / "data"
@@ -164,7 +164,7 @@ class Point:
     shares: bool = False
     overheads: bool = True
     """False where speeds of devices hold for whole tokens, overheads included."""
-    shape: Shape = field(default_factory=Shape)
+    shape: ModelShape = field(default_factory=ModelShape)
     device: tuple[PointDevice, ...] = ()
     main_class: DeviceClass = DeviceClass.DISCRETE_GPU
     experts_on_cpu: bool = False
@@ -218,11 +218,11 @@ class Point:
             experts_on_cpu=self.experts_on_cpu,
         )
 
-    def _device(self, device: PointDevice) -> Device:
+    def _device(self, device: PointDevice) -> DeviceSpeeds:
         told = device.bandwidth_gb_s
         copied = told is not None and told.origin is Origin.MEASURED
         value = None if told is None else float(told.value)
-        return Device(
+        return DeviceSpeeds(
             id=device.id,
             device_class=device.device_class,
             nominal_gb_s=None if copied else value,
@@ -322,7 +322,7 @@ def _drafting(told: PointDrafting) -> Drafting:
     return Drafting(
         window=told.window,
         tokens_per_round=acceptance.tokens,
-        tokens_doubt=told.tokens_doubt,
+        tokens_sigma=told.tokens_doubt,
         kind=told.kind,
         draft_cost=told.draft_cost,
         beta=told.beta,

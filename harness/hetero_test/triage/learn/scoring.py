@@ -125,11 +125,11 @@ def misses(points: Sequence[Point], teachers: Sequence[Point]) -> list[Miss]:
     """
     found = []
     for origin in sorted({point.origin for point in points if point.use is Use.SCORE}):
-        beliefs = learn(teachers, without=frozenset({origin}))
+        estimates = learn(teachers, without=frozenset({origin}))
         for point in points:
             if point.origin != origin or point.use is not Use.SCORE:
                 continue
-            predicted, spread = predict_point(point, beliefs)
+            predicted, spread = predict_point(point, estimates)
             assert point.log_ratio is not None
             found.append(
                 Miss(

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from hetero_test.triage.cost.placement import Placement
     from hetero_test.triage.cost.priors import Reader
     from hetero_test.triage.cost.prompt import Prompt
-    from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.learn.estimates import Estimates
 
     Modeled = Callable[[Placement], Callable[[Reader], float]]
 
 
 def predict_placement(
-    beliefs: Beliefs, placement: Placement, modeled: Modeled
+    estimates: Estimates, placement: Placement, modeled: Modeled
 ) -> tuple[float, float]:
     """Mean and standard deviation of a logarithm of a placement's time.
 
@@ -34,48 +34,51 @@ def predict_placement(
     is waited for, in the proportion of its time to the whole.
 
     Args:
-        beliefs: what is believed; changed only by unknowns that are met.
+        estimates: what is believed; changed only by unknowns that are met.
         placement: whose time it is.
         modeled: the logarithm as a function of the unknowns: of the time in ms, or of a ratio
             with it.
     """
-    value, spread = beliefs.predict(modeled(placement))
-    return value, max([spread, *_as_slowest(beliefs, placement, modeled, value).values()])
+    value, spread = estimates.predict(modeled(placement))
+    return value, max([spread, *_as_slowest(estimates, placement, modeled, value).values()])
 
 
-def deciding_placement(beliefs: Beliefs, placement: Placement, modeled: Modeled) -> Placement:
+def deciding_placement(estimates: Estimates, placement: Placement, modeled: Modeled) -> Placement:
     """The placement with the device as its slowest that leaves most in doubt."""
-    value, spread = beliefs.predict(modeled(placement))
-    found = _as_slowest(beliefs, placement, modeled, value)
+    value, spread = estimates.predict(modeled(placement))
+    found = _as_slowest(estimates, placement, modeled, value)
     widest = max(found, key=lambda name: found[name], default=None)
     if widest is None or found[widest] <= spread:
         return placement
     return replace(placement, slowest=widest)
 
 
-def predict_prompt(beliefs: Beliefs, prompt: Prompt) -> tuple[float, float]:
+def predict_prompt(estimates: Estimates, prompt: Prompt) -> tuple[float, float]:
     """Mean and standard deviation of ln(ms a token) of a prompt, likewise."""
-    value, spread = beliefs.predict(partial(prompt_log_ms, prompt))
+    value, spread = estimates.predict(partial(prompt_log_ms, prompt))
     devices = [part.device for part in prompt.computing] if prompt.parallel else []
     found = _deviations(
-        beliefs, devices, lambda name: partial(prompt_log_ms, replace(prompt, slowest=name)), value
+        estimates,
+        devices,
+        lambda name: partial(prompt_log_ms, replace(prompt, slowest=name)),
+        value,
     )
     return value, max([spread, *found.values()])
 
 
 def _as_slowest(
-    beliefs: Beliefs, placement: Placement, modeled: Modeled, value: float
+    estimates: Estimates, placement: Placement, modeled: Modeled, value: float
 ) -> dict[str, float]:
     """By device of a parallel split: the deviation if the others waited for it."""
     reading = {part.device for part in placement.reads} if placement.parallel else set()
     devices = [device.id for device in placement.devices if device.id in reading]
     return _deviations(
-        beliefs, devices, lambda name: modeled(replace(placement, slowest=name)), value
+        estimates, devices, lambda name: modeled(replace(placement, slowest=name)), value
     )
 
 
 def _deviations(
-    beliefs: Beliefs,
+    estimates: Estimates,
     devices: Sequence[str],
     waiting_for: Callable[[str], Callable[[Reader], float]],
     value: float,
@@ -83,6 +86,6 @@ def _deviations(
     """Deviations with each device as the slowest, in the proportion of its time to `value`."""
     found = {}
     for name in devices:
-        one, spread = beliefs.predict(waiting_for(name))
+        one, spread = estimates.predict(waiting_for(name))
         found[name] = spread * math.exp(-abs(one - value))
     return found

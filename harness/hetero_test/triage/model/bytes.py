@@ -18,7 +18,7 @@ TYPICAL_BYTES = 0.6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class ModelShape:
     """What the model of time needs of a model."""
 
     layers: int = 0
@@ -56,7 +56,7 @@ class ModelBytes:
     hidden_bytes: int
     expert_quantization: str | None
     trunk_quantization: str | None
-    shape: Shape
+    shape: ModelShape
 
     @property
     def experts_bytes(self) -> int:
@@ -121,7 +121,9 @@ def model_bytes(
         hidden_bytes=model.hidden_bytes,
         expert_quantization=model.quantization(Role.ROUTED_EXPERTS),
         trunk_quantization=model.quantization(Role.ATTENTION),
-        shape=Shape(layers=len(model.layers), experts=model.experts_total, used=model.experts_used),
+        shape=ModelShape(
+            layers=len(model.layers), experts=model.experts_total, used=model.experts_used
+        ),
     )
 
 

@@ -105,6 +105,15 @@ class Completeness(StrEnum):
     """From a model-facts file."""
 
 
+class TokenLists(StrEnum):
+    """Whether two token lists were compared, and what came of it."""
+
+    EQUAL = "checked: the token lists are equal"
+    PADDED = "checked: equal as far as the shorter list goes, the rest is padding of one"
+    DIFFERENT = "checked: the token lists differ"
+    NOT_CHECKED = "not checked: a token list is missing"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleBytes:
     """The tensors of one role and one quantization, together."""

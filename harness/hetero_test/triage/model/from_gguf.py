@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from dataclasses import dataclass, replace
-from enum import StrEnum
+from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from hetero_test.gguf.header import GgufError, Shards, TextArray, read_shards, read_tokens
 from hetero_test.gguf.metadata import MAX_LAYERS, Metadata
 from hetero_test.gguf.types import TensorSize, tensor_sizes
-from hetero_test.triage.model.facts import Completeness, ModelFacts, Role, RoleBytes
+from hetero_test.triage.model.facts import Completeness, ModelFacts, Role, RoleBytes, TokenLists
 from hetero_test.triage.model.layers import geometry
 from hetero_test.triage.model.missing_shards import Blocks, fill
 
@@ -72,55 +71,18 @@ def read_model_file(path: Path) -> ModelFacts:
     )
 
 
-class TokensMatch(StrEnum):
-    """How two vocabularies compare."""
-
-    EQUAL = "equal"
-    """Every id means the same token in both: a plain drafter fits."""
-    PADDED = "padded"
-    """Equal as far as the shorter goes; the rest exists in one alone."""
-    DIFFERENT = "different"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenComparison:
-    """Two token lists compared id by id."""
-
-    match: TokensMatch
-    counts: tuple[int, int]
-    """Number of tokens of each."""
-    first_difference: int | None
-    """The lowest id that means different tokens, or that one of the two lacks."""
-    differences: int
-    """Number of ids that exist in both and mean different tokens."""
-
-
-def compare_tokens(first: Path, second: Path) -> TokenComparison:
+def compare_tokens(first: Path, second: Path) -> TokenLists:
     """Compare ``tokenizer.ggml.tokens`` of two files (first shards), in constant memory.
 
     Raises:
         GgufError: a file cannot be read, or has no vocabulary.
     """
-    counts = [0, 0]
-    differences = 0
-    first_difference: int | None = None
-    tokens = zip_longest(read_tokens(_first(first)), read_tokens(_first(second)))
-    for number, (a, b) in enumerate(tokens):
-        counts[0] += a is not None
-        counts[1] += b is not None
-        if a == b:
-            continue
-        first_difference = number if first_difference is None else first_difference
-        differences += a is not None and b is not None
-    match = TokensMatch.DIFFERENT if differences else TokensMatch.EQUAL
-    if match is TokensMatch.EQUAL and counts[0] != counts[1]:
-        match = TokensMatch.PADDED
-    return TokenComparison(
-        match=match,
-        counts=(counts[0], counts[1]),
-        first_difference=first_difference,
-        differences=differences,
-    )
+    for a, b in zip_longest(read_tokens(_first(first)), read_tokens(_first(second))):
+        if a is None or b is None:
+            return TokenLists.PADDED
+        if a != b:
+            return TokenLists.DIFFERENT
+    return TokenLists.EQUAL
 
 
 def _first(path: Path) -> Path:

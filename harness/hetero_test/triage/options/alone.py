@@ -10,7 +10,7 @@ from hetero_test.triage.cost.memory import CONTEXT_BYTES, compute_buffer_bytes, 
 from hetero_test.triage.cost.placement import Placement, Read
 from hetero_test.triage.cost.prompt import Computing, Prompt, Regime
 from hetero_test.triage.options.devices import device_of, host, is_cpu, told_us
-from hetero_test.triage.options.option import Family, Option
+from hetero_test.triage.options.option import Option, OptionFamily
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
     from hetero_test.triage.cost.memory import Fill
     from hetero_test.triage.model.bytes import ModelBytes
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 PROMPT_TOKENS = 2048
 """Length of the prompt that prefill speeds are told for."""
 
 
-def alone(question: Question, sizes: ModelBytes, device: DeviceFacts) -> Option:
+def alone(question: TriageQuestion, sizes: ModelBytes, device: DeviceFacts) -> Option:
     """Everything on one device; the token table stays in host memory."""
     parts = {
         "weights": float(sizes.resident_bytes + sizes.nextn_bytes),
@@ -35,7 +35,7 @@ def alone(question: Question, sizes: ModelBytes, device: DeviceFacts) -> Option:
     return Option(
         key=f"alone:{device.id}",
         title=f"{device.id} alone",
-        family=Family.ALONE,
+        family=OptionFamily.ALONE,
         devices=(device.id,),
         placement=replace(placement_on(question, sizes, device), reads=reads_on(device.id, sizes)),
         fills=(fill(device, question.rig, parts), *host_fill(question, sizes, device)),
@@ -46,7 +46,7 @@ def alone(question: Question, sizes: ModelBytes, device: DeviceFacts) -> Option:
 
 
 def placement_on(
-    question: Question,
+    question: TriageQuestion,
     sizes: ModelBytes,
     main: DeviceFacts,
     *others: DeviceFacts,
@@ -107,7 +107,7 @@ def reads_on(
 
 
 def prompt_on(
-    question: Question, sizes: ModelBytes, shares: Sequence[tuple[DeviceFacts, float]]
+    question: TriageQuestion, sizes: ModelBytes, shares: Sequence[tuple[DeviceFacts, float]]
 ) -> Prompt:
     """A prompt computed in these shares by these devices, nothing uploaded.
 
@@ -128,7 +128,7 @@ def prompt_on(
     )
 
 
-def host_fill(question: Question, sizes: ModelBytes, *used: DeviceFacts) -> tuple[Fill, ...]:
+def host_fill(question: TriageQuestion, sizes: ModelBytes, *used: DeviceFacts) -> tuple[Fill, ...]:
     """The tables that stay in host memory, where the host is not filled anyway."""
     cpu = host(question.rig)
     if cpu is None or any(device.id == cpu.id for device in used) or not sizes.host_bytes:
@@ -141,7 +141,7 @@ def endpoints(first: Option, second: Option) -> Option:
     return Option(
         key=f"endpoints:{first.devices[0]}+{second.devices[0]}",
         title=f"{first.devices[0]} and {second.devices[0]} as two endpoints",
-        family=Family.ENDPOINTS,
+        family=OptionFamily.ENDPOINTS,
         devices=(*first.devices, *second.devices),
         placement=first.placement,
         fills=(*first.fills, *(f for f in second.fills if f.device in second.devices)),

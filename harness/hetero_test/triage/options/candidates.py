@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
     from hetero_test.triage.model.bytes import ModelBytes
     from hetero_test.triage.options.option import Option
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 ENDPOINT_RATIO = 5.0
 """Times by which one endpoint may be faster than the other."""
@@ -25,13 +25,13 @@ MOST_CARDS = 4
 """Devices that are paired, the fastest first; more pairs than that nobody reads."""
 
 
-def alone_options(question: Question, sizes: ModelBytes) -> list[Option]:
+def alone_options(question: TriageQuestion, sizes: ModelBytes) -> list[Option]:
     """Every device alone, fastest first, the CPU last."""
     return [alone(question, sizes, device) for device in _devices(question)]
 
 
 def split_options(
-    question: Question, sizes: ModelBytes, speeds: Mapping[str, float]
+    question: TriageQuestion, sizes: ModelBytes, speeds: Mapping[str, float]
 ) -> list[Option]:
     """Every way over two devices, and over two cards and the host, without drafting.
 
@@ -69,7 +69,7 @@ def split_options(
     return found
 
 
-def _by_use(question: Question, sizes: ModelBytes) -> list[Option]:
+def _by_use(question: TriageQuestion, sizes: ModelBytes) -> list[Option]:
     """Experts by use: only between the fastest card and the fastest memory that it is not."""
     pairs = [(fast, slow) for fast, slow in _pairs(question) if in_system_memory(slow)]
     for fast, slow in pairs[:1]:
@@ -81,12 +81,12 @@ def _by_use(question: Question, sizes: ModelBytes) -> list[Option]:
     return []
 
 
-def _devices(question: Question) -> list[DeviceFacts]:
+def _devices(question: TriageQuestion) -> list[DeviceFacts]:
     cpu = host(question.rig)
     return [*accelerators(question.rig)[:MOST_CARDS], *([cpu] if cpu is not None else [])]
 
 
-def _pairs(question: Question) -> Iterator[tuple[DeviceFacts, DeviceFacts]]:
+def _pairs(question: TriageQuestion) -> Iterator[tuple[DeviceFacts, DeviceFacts]]:
     """Faster and slower device of every pair that does not share one memory."""
     for fast, slow in combinations(_devices(question), 2):
         if not (in_system_memory(fast) and in_system_memory(slow)):
@@ -94,7 +94,7 @@ def _pairs(question: Question) -> Iterator[tuple[DeviceFacts, DeviceFacts]]:
 
 
 def _worth_an_endpoint(
-    question: Question, first: str, second: str, speeds: Mapping[str, float]
+    question: TriageQuestion, first: str, second: str, speeds: Mapping[str, float]
 ) -> bool:
     """Two memories, of which neither is many times as fast as the other."""
     one, two = question.rig.device(first), question.rig.device(second)

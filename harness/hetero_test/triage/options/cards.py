@@ -16,7 +16,7 @@ from hetero_test.triage.cost.prompt import Regime
 from hetero_test.triage.cost.terms import wire_us
 from hetero_test.triage.options.alone import host_fill, placement_on, prompt_on, reads_on
 from hetero_test.triage.options.devices import link_gb_s, peer_access, told_us
-from hetero_test.triage.options.option import Family, Option
+from hetero_test.triage.options.option import Option, OptionFamily
 from hetero_test.triage.options.room import buffers, layer_fill, room, upload
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hetero_test.triage.cost.memory import Fill
     from hetero_test.triage.cost.placement import Placement, Read
     from hetero_test.triage.model.bytes import ModelBytes
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class HostPart:
 
 
 def two_cards_and_host(
-    question: Question,
+    question: TriageQuestion,
     sizes: ModelBytes,
     cards: tuple[DeviceFacts, DeviceFacts],
     cpu: DeviceFacts,
@@ -79,7 +79,7 @@ def two_cards_and_host(
         key=f"resident:{'+'.join(ids)}",
         title=f"layers over {cards[0].id} and {cards[1].id}, experts of "
         f"{len(host.expert_layers)} of {len(sizes.expert_layers)} layers on {cpu.id}",
-        family=Family.RESIDENT,
+        family=OptionFamily.RESIDENT,
         devices=ids,
         placement=_placement(question, sizes, parts, host),
         fills=_fills(question, sizes, parts, host),
@@ -92,7 +92,7 @@ def two_cards_and_host(
 
 
 def _layer_split(
-    question: Question, sizes: ModelBytes, cards: tuple[DeviceFacts, DeviceFacts]
+    question: TriageQuestion, sizes: ModelBytes, cards: tuple[DeviceFacts, DeviceFacts]
 ) -> tuple[CardPart, CardPart]:
     """Layers by card in proportion to what each has free, and the experts that then fit."""
     free = [max(1.0, room(question, sizes, card, trunk=False)) for card in cards]
@@ -103,7 +103,9 @@ def _layer_split(
     )
 
 
-def _card_part(question: Question, sizes: ModelBytes, card: DeviceFacts, layers: range) -> CardPart:
+def _card_part(
+    question: TriageQuestion, sizes: ModelBytes, card: DeviceFacts, layers: range
+) -> CardPart:
     """A card with the experts of as many of its layers as fit it, from the last backward."""
     share = len(layers) / sizes.layers
     free = room(question, sizes, card, trunk=False)
@@ -135,7 +137,7 @@ def _left_over(sizes: ModelBytes, parts: tuple[CardPart, ...], cpu: DeviceFacts)
 
 
 def _placement(
-    question: Question, sizes: ModelBytes, parts: tuple[CardPart, CardPart], host: HostPart
+    question: TriageQuestion, sizes: ModelBytes, parts: tuple[CardPart, CardPart], host: HostPart
 ) -> Placement:
     """Splits: two a layer whose experts are the CPU's, two a card; or as they were counted."""
     first, second = (part.card for part in parts)
@@ -162,7 +164,7 @@ def _reads(sizes: ModelBytes, parts: tuple[CardPart, CardPart], host: HostPart) 
 
 
 def _fills(
-    question: Question, sizes: ModelBytes, parts: tuple[CardPart, CardPart], host: HostPart
+    question: TriageQuestion, sizes: ModelBytes, parts: tuple[CardPart, CardPart], host: HostPart
 ) -> tuple[Fill, ...]:
     """The bytes on each card and in host memory."""
     on_cards = (
@@ -187,7 +189,7 @@ def _fills(
 
 
 def _with_prompt(
-    question: Question,
+    question: TriageQuestion,
     sizes: ModelBytes,
     option: Option,
     parts: tuple[CardPart, CardPart],
@@ -208,7 +210,7 @@ LEAST_SHARE = 0.01
 
 
 def tensor_parallel(
-    question: Question,
+    question: TriageQuestion,
     sizes: ModelBytes,
     first: DeviceFacts,
     second: DeviceFacts,
@@ -232,7 +234,7 @@ def tensor_parallel(
     return Option(
         key=f"parallel:{first.id}+{second.id}",
         title=f"every layer over {first.id} and {second.id}",
-        family=Family.PARALLEL,
+        family=OptionFamily.PARALLEL,
         devices=(first.id, second.id),
         placement=_parallel_placement(question, sizes, devices, shares),
         fills=_parallel_fills(question, sizes, devices, shares),
@@ -249,7 +251,7 @@ def tensor_parallel(
 
 
 def _shares(
-    question: Question,
+    question: TriageQuestion,
     sizes: ModelBytes,
     devices: tuple[DeviceFacts, DeviceFacts],
     speeds: Mapping[str, float],
@@ -268,7 +270,9 @@ def _shares(
     return share, 1 - share
 
 
-def _interconnect_gb_s(question: Question, first: DeviceFacts, second: DeviceFacts) -> float | None:
+def _interconnect_gb_s(
+    question: TriageQuestion, first: DeviceFacts, second: DeviceFacts
+) -> float | None:
     """GB/s between two cards: as measured between them, else of the narrower link to the host.
 
     None: neither is known.
@@ -289,7 +293,7 @@ def _all_reduce_note(sizes: ModelBytes, gb_s: float | None) -> str:
 
 
 def _parallel_placement(
-    question: Question,
+    question: TriageQuestion,
     sizes: ModelBytes,
     devices: tuple[DeviceFacts, DeviceFacts],
     shares: tuple[float, float],
@@ -312,7 +316,7 @@ def _parallel_placement(
 
 
 def _parallel_fills(
-    question: Question,
+    question: TriageQuestion,
     sizes: ModelBytes,
     devices: tuple[DeviceFacts, DeviceFacts],
     shares: tuple[float, float],

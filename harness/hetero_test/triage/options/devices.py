@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 from hetero_test.rig.facts import Workload
 from hetero_test.triage.cost.memory import in_system_memory
-from hetero_test.triage.cost.placement import Device
+from hetero_test.triage.cost.placement import DeviceSpeeds
 from hetero_test.triage.cost.priors import PRIORS
-from hetero_test.triage.cost.token import COPY_DOUBT, CPUS
+from hetero_test.triage.cost.token import COPY_SIGMA, CPUS
 from hetero_test.triage.learn.interval import Z80
 
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts, RigFacts
     from hetero_test.rig.sourced import Sourced
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 COPY_LIMIT = 1.1
 """A copy test that says more than the data sheet by this is not believed."""
 
 
-def device_of(facts: DeviceFacts, quantization: str | None = None) -> Device:
+def device_of(facts: DeviceFacts, quantization: str | None = None) -> DeviceSpeeds:
     """A device's speeds as the model of time takes them, fitted before measured before told."""
     effective = {}
     for work in Workload:
@@ -33,12 +33,12 @@ def device_of(facts: DeviceFacts, quantization: str | None = None) -> Device:
     copy, doubt = (None, 0.0) if copied is None else _read_test(copied)
     if nominal is not None and copied is not None and copied.value > COPY_LIMIT * nominal:
         copy = None
-    return Device(
+    return DeviceSpeeds(
         id=facts.id,
         device_class=facts.device_class.value,
         nominal_gb_s=nominal,
         copy_gb_s=copy,
-        copy_doubt=doubt,
+        copy_sigma=doubt,
         effective_gb_s=effective,
     )
 
@@ -49,9 +49,9 @@ def _read_test(fact: Sourced[float]) -> tuple[float, float]:
     The ends count where there are some: what was measured beside other work has a far upper one.
     """
     if not fact.low or not fact.high:
-        return float(fact.value), COPY_DOUBT
+        return float(fact.value), COPY_SIGMA
     doubt = math.log(fact.high / fact.low) / (2 * Z80)
-    return math.sqrt(fact.low * fact.high), max(COPY_DOUBT, doubt)
+    return math.sqrt(fact.low * fact.high), max(COPY_SIGMA, doubt)
 
 
 def is_cpu(facts: DeviceFacts) -> bool:
@@ -110,7 +110,7 @@ def host(rig: RigFacts) -> DeviceFacts | None:
     return next((device for device in rig.devices if is_cpu(device)), None)
 
 
-def link_gb_s(question: Question, *devices: DeviceFacts) -> tuple[float, bool] | None:
+def link_gb_s(question: TriageQuestion, *devices: DeviceFacts) -> tuple[float, bool] | None:
     """GB/s of the narrowest link among devices, and whether a copy reached it; None: unknown.
 
     A link that the user gave counts as measured.
@@ -128,7 +128,7 @@ def link_gb_s(question: Question, *devices: DeviceFacts) -> tuple[float, bool] |
     return min(found) if found else None
 
 
-def peer_access(question: Question, first: DeviceFacts, second: DeviceFacts) -> bool:
+def peer_access(question: TriageQuestion, first: DeviceFacts, second: DeviceFacts) -> bool:
     """Whether one reaches the other's memory, as far as the rig says."""
     pair = question.rig.pair(first.id, second.id)
     return bool(pair and pair.peer_access and pair.peer_access.value)
@@ -139,7 +139,7 @@ def told_us(fact: Sourced[float] | None) -> float | None:
     return None if fact is None else float(fact.value)
 
 
-def pair_sync_us(question: Question, first: DeviceFacts, second: DeviceFacts) -> float | None:
+def pair_sync_us(question: TriageQuestion, first: DeviceFacts, second: DeviceFacts) -> float | None:
     """What a split between two devices costs on this rig, µs; None: not fitted."""
     pair = question.rig.pair(first.id, second.id)
     return told_us((pair and pair.sync_us) or question.rig.sync_us)

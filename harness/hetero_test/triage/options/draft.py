@@ -11,16 +11,16 @@ from hetero_test.triage.cost.memory import compute_buffer_bytes, fill
 from hetero_test.triage.cost.placement import Drafting, DraftKind, Placement
 from hetero_test.triage.cost.terms import total
 from hetero_test.triage.cost.token import step_terms, verify_cost
+from hetero_test.triage.model.facts import TokenLists
 from hetero_test.triage.options.alone import reads_on
 from hetero_test.triage.options.devices import device_of, told_us
-from hetero_test.triage.options.option import Family, Option
-from hetero_test.triage.options.question import Tokens
+from hetero_test.triage.options.option import Option, OptionFamily
 
 if TYPE_CHECKING:
     from hetero_test.rig.facts import DeviceFacts
-    from hetero_test.triage.learn.estimates import Beliefs
+    from hetero_test.triage.learn.estimates import Estimates
     from hetero_test.triage.model.bytes import ModelBytes
-    from hetero_test.triage.options.question import DraftQuestion, Question
+    from hetero_test.triage.options.question import DraftQuestion, TriageQuestion
 
 OWN_HEAD_TOKENS = 1.7
 """Tokens a round that a target with its own head of one draft commits, as people report it."""
@@ -41,7 +41,7 @@ class BreakEven:
     """p against the target's own head; None: no p suffices, or it has none."""
 
 
-def own_head(question: Question, base: Option) -> Option | None:
+def own_head(question: TriageQuestion, base: Option) -> Option | None:
     """The base placement with the model's own draft head; None: the file holds none."""
     asked = question.draft
     own_asked = asked is not None and asked.model is None
@@ -52,7 +52,7 @@ def own_head(question: Question, base: Option) -> Option | None:
     drafting = Drafting(
         window=window,
         tokens_per_round=tokens or min(window + 0.7, OWN_HEAD_TOKENS + 0.3 * (window - 1)),
-        tokens_doubt=0.03 if tokens else 0.15,
+        tokens_sigma=0.03 if tokens else 0.15,
         kind=DraftKind.OWN_HEAD,
         beta=asked.beta if asked is not None else None,
         verify=asked.verify if asked is not None else {},
@@ -61,7 +61,7 @@ def own_head(question: Question, base: Option) -> Option | None:
     return Option(
         key=f"own-head:{base.key}",
         title=f"{base.title}, drafting {window} with its own head",
-        family=Family.DRAFTER,
+        family=OptionFamily.DRAFTER,
         devices=base.devices,
         placement=replace(base.placement, drafting=drafting),
         fills=base.fills,
@@ -74,12 +74,12 @@ def own_head(question: Question, base: Option) -> Option | None:
 
 
 def external(
-    question: Question,
+    question: TriageQuestion,
     asked: DraftQuestion,
     base: Option,
     device: DeviceFacts,
     drafter: ModelBytes,
-    beliefs: Beliefs,
+    estimates: Estimates,
 ) -> tuple[Option, BreakEven]:
     """The base placement with a drafter on another device, and what it has to accept.
 
@@ -91,12 +91,12 @@ def external(
         base: the target's placement, without drafting.
         device: where the drafter runs.
         drafter: its sizes.
-        beliefs: what is known of the unknowns; it learns nothing here.
+        estimates: what is known of the unknowns; it learns nothing here.
     """
     assert asked.model is not None
-    drafting = _external_drafting(question, asked, base, device, drafter, beliefs)
+    drafting = _external_drafting(question, asked, base, device, drafter, estimates)
     placement = replace(base.placement, drafting=drafting)
-    even = break_even(question, placement, drafting, beliefs)
+    even = break_even(question, placement, drafting, estimates)
     parts = {
         "drafter": float(drafter.resident_bytes),
         "drafter's KV": drafter.kv_bytes,
@@ -105,7 +105,7 @@ def external(
     option = Option(
         key=f"drafter:{device.id}",
         title=f"{base.title}, {asked.model.name} drafts {asked.window} on {device.id}",
-        family=Family.DRAFTER,
+        family=OptionFamily.DRAFTER,
         devices=tuple(dict.fromkeys((*base.devices, device.id))),
         placement=placement,
         fills=(*base.fills, fill(device, question.rig, parts)),
@@ -121,12 +121,12 @@ def external(
 
 
 def _external_drafting(
-    question: Question,
+    question: TriageQuestion,
     asked: DraftQuestion,
     base: Option,
     device: DeviceFacts,
     drafter: ModelBytes,
-    beliefs: Beliefs,
+    estimates: Estimates,
 ) -> Drafting:
     """A draft costs what a step of the drafter alone does: as measured there, else computed."""
     alone = Placement(
@@ -136,7 +136,7 @@ def _external_drafting(
         reads=reads_on(device.id, drafter),
         main_class=device.device_class.value,
     )
-    target_ms, draft_ms = _step_ms(beliefs, base.placement), _step_ms(beliefs, alone)
+    target_ms, draft_ms = _step_ms(estimates, base.placement), _step_ms(estimates, alone)
     if asked.tok_s is not None:
         draft_ms = 1e3 / asked.tok_s
     return Drafting(
@@ -149,7 +149,9 @@ def _external_drafting(
     )
 
 
-def _external_notes(question: Question, asked: DraftQuestion, even: BreakEven) -> tuple[str, ...]:
+def _external_notes(
+    question: TriageQuestion, asked: DraftQuestion, even: BreakEven
+) -> tuple[str, ...]:
     """The cost of a round, the acceptance that pays for it, and the one that was given."""
     beta = implied_beta(asked.window, 0.0, even.verify)
     verified = f"V({asked.window + 1}) {even.verify:.2f} steps (β {beta:.2f})"
@@ -167,7 +169,7 @@ def _external_notes(question: Question, asked: DraftQuestion, even: BreakEven) -
 
 
 def break_even(
-    question: Question, placement: Placement, drafting: Drafting, beliefs: Beliefs
+    question: TriageQuestion, placement: Placement, drafting: Drafting, estimates: Estimates
 ) -> BreakEven:
     """Acceptance at which a round is as fast as its rivals, at the middle of all unknowns.
 
@@ -175,20 +177,20 @@ def break_even(
         question: whose model may have a draft head of its own, the stronger rival.
         placement: the target's, with its drafting.
         drafting: with the cost of a draft in steps of the target.
-        beliefs: what is known of the unknowns; it learns nothing here.
+        estimates: what is known of the unknowns; it learns nothing here.
     """
-    beliefs.predict(
+    estimates.predict(
         lambda read: verify_cost(placement, drafting, step_terms(placement, read), read)
     )
-    read = beliefs.reader()
+    read = estimates.reader()
     verify = verify_cost(placement, drafting, step_terms(placement, read), read)
     assert drafting.draft_cost is not None
     cost = round_cost(drafting.window, drafting.draft_cost, verify)
     own = None
     if question.model.nextn_layers:
         head = replace(drafting, window=OWN_HEAD_WINDOW, rows=None, kind=DraftKind.OWN_HEAD)
-        beliefs.predict(lambda r: verify_cost(placement, head, step_terms(placement, r), r))
-        read = beliefs.reader()
+        estimates.predict(lambda r: verify_cost(placement, head, step_terms(placement, r), r))
+        read = estimates.reader()
         head_cost = 0.075 + verify_cost(placement, head, step_terms(placement, read), read)
         rival = max(1.0, speedup(OWN_HEAD_TOKENS, head_cost))
         own = break_even_p(drafting.window, cost, incumbent_speedup=rival)
@@ -200,16 +202,16 @@ def break_even(
     )
 
 
-def _impossible(tokens: Tokens, even: BreakEven) -> str | None:
-    if tokens is Tokens.DIFFERENT:
+def _impossible(tokens: TokenLists, even: BreakEven) -> str | None:
+    if tokens is TokenLists.DIFFERENT:
         return "its token list is not the target's"
     return "no acceptance suffices" if even.against_none is None else None
 
 
-def _step_ms(beliefs: Beliefs, placement: Placement) -> float:
+def _step_ms(estimates: Estimates, placement: Placement) -> float:
     plain = replace(placement, drafting=None)
-    beliefs.predict(lambda read: total(step_terms(plain, read)))
-    return total(step_terms(plain, beliefs.reader()))
+    estimates.predict(lambda read: total(step_terms(plain, read)))
+    return total(step_terms(plain, estimates.reader()))
 
 
 def _told(p: float | None) -> str:

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from hetero_test.engines.llama_cpp.placement_flags import PlacementFlags
     from hetero_test.rig.facts import DeviceFacts
     from hetero_test.triage.model.bytes import ModelBytes
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 PARALLEL_MODES = ("tensor", "graph")
 
 
 def placement_from_flags(
-    question: Question, sizes: ModelBytes, flags: PlacementFlags, splits: int | None
+    question: TriageQuestion, sizes: ModelBytes, flags: PlacementFlags, splits: int | None
 ) -> Placement | None:
     """The placement, or None where the flags name what the rig does not have.
 
@@ -76,7 +76,7 @@ def placement_from_flags(
     )
 
 
-def _main_devices(question: Question, flags: PlacementFlags) -> list[DeviceFacts]:
+def _main_devices(question: TriageQuestion, flags: PlacementFlags) -> list[DeviceFacts]:
     """Devices that layers are laid over."""
     cpu = host(question.rig)
     if flags.gpu_layers == 0 or flags.devices == ("none",):
@@ -93,7 +93,7 @@ def _main_devices(question: Question, flags: PlacementFlags) -> list[DeviceFacts
     return sorted(cards, key=lambda device: device.id) or ([cpu] if cpu is not None else [])
 
 
-def _named(question: Question, name: str) -> DeviceFacts | None:
+def _named(question: TriageQuestion, name: str) -> DeviceFacts | None:
     """A device by its id, or by its number among the accelerators (Strata)."""
     device = question.rig.device(name)
     if device is None and name.isdecimal():
@@ -157,6 +157,6 @@ def _splits(sizes: ModelBytes, where: Mapping[str, float], experts: Mapping[str,
     return round(2 * apart * len(sizes.expert_layers)) + len(where) + 1
 
 
-def _staged(question: Question, devices: Sequence[DeviceFacts]) -> bool:
+def _staged(question: TriageQuestion, devices: Sequence[DeviceFacts]) -> bool:
     cards = [device for device in devices if not in_system_memory(device)]
     return len(cards) > 1 and not peer_access(question, cards[0], cards[1])

@@ -11,7 +11,7 @@ from hetero_test.triage.cost.placement import Placement
 from hetero_test.triage.cost.prompt import Prompt, Regime
 
 
-class Family(StrEnum):
+class OptionFamily(StrEnum):
     """Kinds of options, the boring ones first: equal gains are listed in this order."""
 
     ALONE = "one device alone"
@@ -31,7 +31,7 @@ class Option:
     key: str
     """Short and unique: ``resident:CUDA0+CPU``."""
     title: str
-    family: Family
+    family: OptionFamily
     devices: tuple[str, ...]
     """Ids of all devices that it occupies."""
     placement: Placement

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 
 from hetero_test.rig.facts import RigFacts
 from hetero_test.triage.cost.placement import DraftKind
 from hetero_test.triage.cost.prompt import Runtime
 from hetero_test.triage.model.bytes import ModelBytes, model_bytes
-from hetero_test.triage.model.facts import ModelFacts
+from hetero_test.triage.model.facts import ModelFacts, TokenLists
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,15 +27,6 @@ class SplitCount:
 
     count: int
     source: str
-
-
-class Tokens(StrEnum):
-    """Whether two token lists were compared, and what came of it."""
-
-    EQUAL = "checked: the token lists are equal"
-    PADDED = "checked: equal as far as the shorter list goes, the rest is padding of one"
-    DIFFERENT = "checked: the token lists differ"
-    NOT_CHECKED = "not checked: a token list is missing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,12 +46,12 @@ class DraftQuestion:
     verify: Mapping[int, float] = field(default_factory=dict)
     tok_s: float | None = None
     """Measured decode speed of the drafter on that device."""
-    tokens: Tokens = Tokens.NOT_CHECKED
+    tokens: TokenLists = TokenLists.NOT_CHECKED
     """The drafter's token list against the target's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class TriageQuestion:
     """Everything that the arithmetic needs."""
 
     model: ModelFacts

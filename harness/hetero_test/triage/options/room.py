@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from hetero_test.triage.cost.prompt import Prompt
     from hetero_test.triage.model.bytes import ModelBytes
     from hetero_test.triage.options.option import Option
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 
-def room(question: Question, sizes: ModelBytes, device: DeviceFacts, *, trunk: bool) -> float:
+def room(question: TriageQuestion, sizes: ModelBytes, device: DeviceFacts, *, trunk: bool) -> float:
     """Bytes that are left on a device for more; below zero where it holds too much already.
 
     Args:
@@ -55,7 +55,7 @@ def layers_that_fit(sizes: ModelBytes, room: float) -> int:
     return held
 
 
-def buffers(question: Question, device: DeviceFacts) -> dict[str, float]:
+def buffers(question: TriageQuestion, device: DeviceFacts) -> dict[str, float]:
     """What an engine takes on a device beside weights and KV, bytes."""
     return {
         "compute buffer": compute_buffer_bytes(question.model, question.ubatch),
@@ -63,7 +63,9 @@ def buffers(question: Question, device: DeviceFacts) -> dict[str, float]:
     }
 
 
-def layer_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, share: float) -> Fill:
+def layer_fill(
+    question: TriageQuestion, sizes: ModelBytes, device: DeviceFacts, share: float
+) -> Fill:
     """What a share of all layers puts on a device: weights, their KV, and the engine's buffers."""
     return fill(
         device,
@@ -76,7 +78,7 @@ def layer_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, share
     )
 
 
-class Reading(NamedTuple):
+class PromptReading(NamedTuple):
     """How a prompt is read, as `Option` takes it."""
 
     prompt: Prompt | None
@@ -85,12 +87,12 @@ class Reading(NamedTuple):
 
 
 def upload(
-    question: Question,
+    question: TriageQuestion,
     sizes: ModelBytes,
     card: DeviceFacts,
     elsewhere_bytes: float,
     in_place: Prompt,
-) -> Reading:
+) -> PromptReading:
     """A prompt where part of the weights is in host memory: uploaded in batches that are large.
 
     Args:
@@ -103,10 +105,10 @@ def upload(
     starts = upload_starts_at(question.runtime, sizes.shape.experts, sizes.shape.used)
     if question.ubatch < starts:
         note = f"batches of {question.ubatch} are below {starts}, from which experts are uploaded"
-        return Reading(in_place, Regime.IN_PLACE, note)
+        return PromptReading(in_place, Regime.IN_PLACE, note)
     link = link_gb_s(question, card)
     if link is None:
-        return Reading(None, None, f"the link of {card.id} is not known; give --link GB_S")
+        return PromptReading(None, None, f"the link of {card.id} is not known; give --link GB_S")
     size_gb = elsewhere_bytes / 1e9
     batches = f"every batch of {question.ubatch} tokens; a larger -ub takes them less often"
     prompt = replace(
@@ -116,11 +118,11 @@ def upload(
         link_measured=link[1],
     )
     note = f"{size_gb:.1f} GB cross the link for {batches}"
-    return Reading(prompt, Regime.UPLOADED, note)
+    return PromptReading(prompt, Regime.UPLOADED, note)
 
 
 def with_prompt(
-    question: Question,
+    question: TriageQuestion,
     sizes: ModelBytes,
     option: Option,
     card: DeviceFacts,

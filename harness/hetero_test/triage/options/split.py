@@ -22,7 +22,7 @@ from hetero_test.triage.cost.prompt import Regime
 from hetero_test.triage.cost.terms import read_ms
 from hetero_test.triage.options.alone import host_fill, placement_on, prompt_on, reads_on
 from hetero_test.triage.options.devices import is_cpu, link_gb_s, nominal, pair_sync_us, peer_access
-from hetero_test.triage.options.option import Family, Option
+from hetero_test.triage.options.option import Option, OptionFamily
 from hetero_test.triage.options.room import buffers, layer_fill, layers_that_fit, room, with_prompt
 
 if TYPE_CHECKING:
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from hetero_test.triage.cost.placement import Placement, Read
     from hetero_test.triage.cost.prompt import Prompt
     from hetero_test.triage.model.bytes import ModelBytes
-    from hetero_test.triage.options.question import Question
+    from hetero_test.triage.options.question import TriageQuestion
 
 
 def by_role(
-    question: Question, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
+    question: TriageQuestion, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
 ) -> Option | None:
     """Attention, KV and shared weights on the fast device; experts there as far as they fit.
 
@@ -53,7 +53,7 @@ def by_role(
         key=f"resident:{fast.id}+{slow.id}",
         title=f"attention and KV on {fast.id}, experts of {len(slow_layers)} of "
         f"{len(sizes.expert_layers)} layers on {slow.id}",
-        family=Family.RESIDENT,
+        family=OptionFamily.RESIDENT,
         devices=(fast.id, slow.id),
         placement=_sequence(
             question,
@@ -79,7 +79,7 @@ def by_role(
 
 
 def some_experts(
-    question: Question, sizes: ModelBytes, big: DeviceFacts, card: DeviceFacts
+    question: TriageQuestion, sizes: ModelBytes, big: DeviceFacts, card: DeviceFacts
 ) -> Option | None:
     """All stays on the big device but the experts of as many layers as the card holds.
 
@@ -98,7 +98,7 @@ def some_experts(
         key=f"experts:{big.id}+{card.id}",
         title=f"{big.id}, with the experts of {held} of {len(sizes.expert_layers)} layers "
         f"({share:.1%}) on {card.id}",
-        family=Family.EXPERTS,
+        family=OptionFamily.EXPERTS,
         devices=(big.id, card.id),
         placement=_sequence(
             question,
@@ -123,7 +123,7 @@ def some_experts(
 
 
 def contiguous(
-    question: Question, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
+    question: TriageQuestion, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
 ) -> Option | None:
     """Whole layers in two ranges, as many on the fast device as fit with their KV.
 
@@ -138,7 +138,7 @@ def contiguous(
     option = Option(
         key=f"layers:{fast.id}+{slow.id}",
         title=f"{held} layers on {fast.id}, {sizes.layers - held} on {slow.id}",
-        family=Family.CONTIGUOUS,
+        family=OptionFamily.CONTIGUOUS,
         devices=(fast.id, slow.id),
         placement=_sequence(
             question,
@@ -165,7 +165,7 @@ def contiguous(
 
 
 def _sequence(
-    question: Question,
+    question: TriageQuestion,
     sizes: ModelBytes,
     devices: tuple[DeviceFacts, DeviceFacts],
     splits: int,
@@ -189,7 +189,9 @@ def _sequence(
     )
 
 
-def _fast_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, experts: float) -> Fill:
+def _fast_fill(
+    question: TriageQuestion, sizes: ModelBytes, device: DeviceFacts, experts: float
+) -> Fill:
     return fill(
         device,
         question.rig,
@@ -203,7 +205,9 @@ def _fast_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, exper
     )
 
 
-def _big_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, weights: float) -> Fill:
+def _big_fill(
+    question: TriageQuestion, sizes: ModelBytes, device: DeviceFacts, weights: float
+) -> Fill:
     """Everything but the experts that were moved away."""
     return fill(
         device,
@@ -217,7 +221,7 @@ def _big_fill(question: Question, sizes: ModelBytes, device: DeviceFacts, weight
 
 
 def _role_notes(
-    question: Question, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
+    question: TriageQuestion, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
 ) -> tuple[str, ...]:
     """What contiguous ranges and KV apart from its attention would cost."""
     notes = []
@@ -255,7 +259,7 @@ NO_WORDS = "neither llama.cpp nor ik_llama.cpp can say this: KTransformers and o
 
 
 def hot_experts(
-    question: Question, sizes: ModelBytes, card: DeviceFacts, slow: DeviceFacts
+    question: TriageQuestion, sizes: ModelBytes, card: DeviceFacts, slow: DeviceFacts
 ) -> Option | None:
     """The most used experts of every layer on the card, the others computed where they are.
 
@@ -274,7 +278,7 @@ def hot_experts(
     return Option(
         key=f"hot:{card.id}+{slow.id}",
         title=f"the hottest {share:.0%} of experts on {card.id}, the others on {slow.id}",
-        family=Family.EXPERTS,
+        family=OptionFamily.EXPERTS,
         devices=(card.id, slow.id),
         placement=replace(
             placement_on(question, sizes, card, slow),
@@ -292,7 +296,7 @@ def hot_experts(
 
 
 def streamed(
-    question: Question, sizes: ModelBytes, card: DeviceFacts, slow: DeviceFacts
+    question: TriageQuestion, sizes: ModelBytes, card: DeviceFacts, slow: DeviceFacts
 ) -> Option | None:
     """The card computes everything; experts that it does not hold are copied for each use.
 
@@ -307,7 +311,7 @@ def streamed(
     return Option(
         key=f"streamed:{card.id}",
         title=f"experts streamed to {card.id}, {share:.0%} of them kept",
-        family=Family.STREAMED,
+        family=OptionFamily.STREAMED,
         devices=(card.id, slow.id),
         placement=replace(
             placement_on(question, sizes, card),
@@ -328,7 +332,7 @@ def streamed(
 
 
 def _uploading(
-    question: Question, sizes: ModelBytes, card: DeviceFacts, share: float
+    question: TriageQuestion, sizes: ModelBytes, card: DeviceFacts, share: float
 ) -> Prompt | None:
     """The card computes the prompt and is sent what it does not hold; None: no link is known."""
     link = link_gb_s(question, card)
@@ -342,7 +346,7 @@ def _uploading(
     )
 
 
-def _held(question: Question, sizes: ModelBytes, card: DeviceFacts) -> float:
+def _held(question: TriageQuestion, sizes: ModelBytes, card: DeviceFacts) -> float:
     """Share of the experts' bytes that fits beside trunk and KV."""
     if not sizes.experts_bytes:
         return 0.0
@@ -353,7 +357,7 @@ def _held(question: Question, sizes: ModelBytes, card: DeviceFacts) -> float:
 
 
 def _hot_fills(
-    question: Question, sizes: ModelBytes, card: DeviceFacts, slow: DeviceFacts, share: float
+    question: TriageQuestion, sizes: ModelBytes, card: DeviceFacts, slow: DeviceFacts, share: float
 ) -> tuple[Fill, ...]:
     return (
         fill(
