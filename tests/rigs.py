@@ -11,13 +11,12 @@ from hetero_test.cli.main import main
 from tests.scripted import MODEL_FLAGS, Rule, launches, write_build
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Told:
     """What one call of the program came to."""
 
     code: int
     out: Path
-    build: Path
     stdout: str
     stderr: str
 
@@ -32,22 +31,49 @@ class Told:
         """``report.md``."""
         return (self.out / "report.md").read_text()
 
+    def runs(self, variant: str) -> list[dict[str, Any]]:
+        """The runs of a variant, in order of probe and repeat."""
+        return [run for run in self.json["runs"] if run["variant"] == variant]
+
+    def states(self, variant: str) -> list[str]:
+        """The states of a variant's runs."""
+        return [run["state"] for run in self.runs(variant)]
+
+    def verdicts(self, kind: str, variant: str | None = None) -> list[dict[str, Any]]:
+        """Verdicts of one kind, of one variant or of all."""
+        return [
+            verdict
+            for verdict in self.json["verdicts"]
+            if verdict["kind"] == kind and variant in {None, verdict["variant"]}
+        ]
+
+    def results(self, kind: str, variant: str | None = None) -> list[str]:
+        """The results of these verdicts."""
+        return [verdict["result"] for verdict in self.verdicts(kind, variant)]
+
+    def effects(self) -> dict[str, str | None]:
+        """The effect of each variant that was run."""
+        return {v["id"]: v["effect"] for v in self.json["variants"] if v["planned"]}
+
+    def texts(self, kind: str = "exact") -> set[str]:
+        """What log-probabilities tell, over all verdicts of one kind."""
+        return {
+            verdict["explanation"]["text"]
+            for verdict in self.verdicts(kind)
+            if verdict["explanation"] is not None
+        }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Played(Told):
+    """The same of a scripted engine, whose build tells what was launched."""
+
+    build: Path
+
     @property
     def launches(self) -> list[list[str]]:
         """Argument vectors of the engine's launches."""
         return launches(self.build)
-
-    def states(self, variant: str) -> list[str]:
-        """The states of a variant's runs."""
-        return [run["state"] for run in self.json["runs"] if run["variant"] == variant]
-
-    def results(self, kind: str, variant: str) -> list[str]:
-        """The results of a variant's verdicts of one kind."""
-        return [
-            verdict["result"]
-            for verdict in self.json["verdicts"]
-            if (verdict["kind"], verdict["variant"]) == (kind, variant)
-        ]
 
 
 def stored(out: Path) -> dict[str, int]:
@@ -64,11 +90,11 @@ def play(
     args: tuple[str, ...] = (),
     flags: tuple[str, ...] = MODEL_FLAGS,
     **build: Any,
-) -> Told:
+) -> Played:
     """Write a build, run the matrix on it in this process, and collect what was told."""
     made = write_build(folder / "build", *rules, **build)
     out = folder / "out"
     capsys.readouterr()
     code = main(["--build-dir", str(made), "--out", str(out), *args, "--", *flags])
     told = capsys.readouterr()
-    return Told(code=code, out=out, build=made, stdout=told.out, stderr=told.err)
+    return Played(code=code, out=out, build=made, stdout=told.out, stderr=told.err)

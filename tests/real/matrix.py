@@ -2,71 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tests.rigs import Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 WORDS = range(405, 768)
 """Ids that are words of the tiny models."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What one call of the program came to."""
-
-    code: int
-    out: Path
-    stdout: str
-    stderr: str
-
-    @property
-    def json(self) -> dict[str, Any]:
-        """``run.json``."""
-        data: dict[str, Any] = json.loads((self.out / "run.json").read_text())
-        return data
-
-    @property
-    def report(self) -> str:
-        """``report.md``."""
-        return (self.out / "report.md").read_text()
-
-    def runs(self, variant: str) -> list[dict[str, Any]]:
-        """The runs of a variant, in order of probe and repeat."""
-        return [run for run in self.json["runs"] if run["variant"] == variant]
-
-    def states(self, variant: str) -> list[str]:
-        """Their states."""
-        return [run["state"] for run in self.runs(variant)]
-
-    def verdicts(self, kind: str, variant: str | None = None) -> list[dict[str, Any]]:
-        """Verdicts of one kind."""
-        return [
-            verdict
-            for verdict in self.json["verdicts"]
-            if verdict["kind"] == kind and variant in {None, verdict["variant"]}
-        ]
-
-    def results(self, kind: str, variant: str | None = None) -> set[str]:
-        """Their distinct results."""
-        return {verdict["result"] for verdict in self.verdicts(kind, variant)}
-
-    def effects(self) -> dict[str, str | None]:
-        """The effect of each variant that was run."""
-        return {v["id"]: v["effect"] for v in self.json["variants"] if v["planned"]}
-
-    def texts(self, kind: str = "exact") -> set[str]:
-        """What log-probabilities tell, over all verdicts of one kind."""
-        return {
-            verdict["explanation"]["text"]
-            for verdict in self.verdicts(kind)
-            if verdict["explanation"] is not None
-        }
 
 
 def prompt(count: int, *, first: int = 0, step: int = 37) -> tuple[int, ...]:

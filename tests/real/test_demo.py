@@ -9,7 +9,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.real.matrix import Told
+from tests.rigs import Told
 
 pytestmark = pytest.mark.real
 

@@ -17,8 +17,9 @@ from hetero_test.engines.llama_cpp import demo
 from hetero_test.errors import UsageError
 from tests.real import rig
 from tests.real.forward import Forward, forwarding
-from tests.real.matrix import Told, matrix_file, play
+from tests.real.matrix import matrix_file, play
 from tests.real.other_protocol import other_protocol, silent
+from tests.rigs import Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -92,34 +93,37 @@ def _is_engine(pid: int) -> bool:
         return False
 
 
+def _strike(out: Path, port: Forward, server: Rpc, spare: Rpc, how: signal.Signals) -> None:
+    """Send a signal to the server that variant b decodes on; later runs meet the spare one."""
+    _wait(lambda: _decoding(out, "Vb/default-1"))
+    port.target = spare.port
+    os.kill(server.pid, how)
+
+
 def test_rpc_server_killed_in_a_run(
     build: Path, servers: Servers, models: dict[str, Path], tmp_path: Path
 ) -> None:
     """A server that dies under a run crashes that run, with the line; the others are compared."""
     first, second, spare = (servers.start(build) for _ in range(3))
     out = tmp_path / "out"
-    with forwarding(second.port) as port:
-
-        def kill_one_of_two() -> None:
-            _wait(lambda: _decoding(out, "Vb/default-1"))
-            port.target = spare.port
-            os.kill(second.pid, signal.SIGKILL)
-
-        with _meanwhile(kill_one_of_two):
-            told = play(
-                build,
-                tmp_path,
-                flags(models, first, port),
-                *LIKE,
-                matrix=matrix_file(tmp_path, *VARIANTS),
-                max_new=900,
-            )
+    with (
+        forwarding(second.port) as port,
+        _meanwhile(lambda: _strike(out, port, second, spare, signal.SIGKILL)),
+    ):
+        told = play(
+            build,
+            tmp_path,
+            flags(models, first, port),
+            *LIKE,
+            matrix=matrix_file(tmp_path, *VARIANTS),
+            max_new=900,
+        )
     assert told.code == 4, told.stdout
     assert told.states("b") == ["CRASHED", "OK"]
     assert "RPC" in (told.runs("b")[0]["quote"] or ""), told.runs("b")[0]
     assert told.states("a") == told.states("0") == ["OK", "OK"]
-    assert told.results("exact", "a") == {"PASS"}
-    assert told.results("exact", "b") == {"INCONCLUSIVE", "PASS"}
+    assert set(told.results("exact", "a")) == {"PASS"}
+    assert set(told.results("exact", "b")) == {"INCONCLUSIVE", "PASS"}
     _nothing_left(told)
 
 
@@ -130,14 +134,8 @@ def test_rpc_server_that_hangs(
     first, second, spare = (servers.start(build) for _ in range(3))
     out = tmp_path / "out"
     with forwarding(second.port) as port:
-
-        def stop_one_of_two() -> None:
-            _wait(lambda: _decoding(out, "Vb/default-1"))
-            port.target = spare.port
-            os.kill(second.pid, signal.SIGSTOP)
-
         try:
-            with _meanwhile(stop_one_of_two):
+            with _meanwhile(lambda: _strike(out, port, second, spare, signal.SIGSTOP)):
                 told = play(
                     build,
                     tmp_path,
@@ -152,7 +150,7 @@ def test_rpc_server_that_hangs(
     assert told.code == 4, told.stdout
     assert told.states("b") == ["TIMED_OUT"]
     assert told.states("a") == told.states("0") == ["OK", "OK"]
-    assert told.results("exact", "a") == {"PASS"}
+    assert set(told.results("exact", "a")) == {"PASS"}
     _nothing_left(told)
 
 
@@ -183,7 +181,7 @@ def test_rpc_server_that_went_away(
     told = play(build, tmp_path, flags(models, alive), *LIKE[:2], matrix=own)
     assert told.states("gone") == ["CRASHED", "CRASHED"]
     assert "Failed to connect" in told.runs("gone")[0]["quote"]
-    assert told.results("exact", "a") == {"PASS"}
+    assert set(told.results("exact", "a")) == {"PASS"}
     assert told.code == 4
 
 
@@ -202,7 +200,7 @@ def test_port_of_something_else(
             build, tmp_path, flags(models, alive), *LIKE[:2], "--idle-timeout", "1.5", matrix=own
         )
     assert told.states("silent") == ["TIMED_OUT"]
-    assert told.results("exact", "a") == {"PASS"}
+    assert set(told.results("exact", "a")) == {"PASS"}
     _nothing_left(told)
 
 
@@ -241,9 +239,9 @@ def test_refusals_asserts_and_garbage(
     assert "quantized V cache requires flash_attn" in quotes["refused"]
     assert "invalid device: RPC9" in quotes["late"]
     assert "GGML_ASSERT" in quotes["assert"]
-    assert told.results("exact", "refused") == told.results("exact", "late") == {"SKIPPED"}
-    assert told.results("exact", "nan") == {"FAIL"}
-    assert told.results("exact", "a") == {"PASS"}
+    assert {v for name in ("refused", "late") for v in told.results("exact", name)} == {"SKIPPED"}
+    assert set(told.results("exact", "nan")) == {"FAIL"}
+    assert set(told.results("exact", "a")) == {"PASS"}
 
 
 def test_device_without_enough_memory(
@@ -262,6 +260,6 @@ def test_device_without_enough_memory(
     told = play(build, tmp_path, flags(models, roomy, small), *LIKE, matrix=own)
     assert told.states("big") == ["NO_MEMORY"]
     assert "failed to allocate" in told.runs("big")[0]["quote"]
-    assert told.results("exact", "big") == {"SKIPPED"}
-    assert told.results("exact", "b") == {"PASS"}
+    assert set(told.results("exact", "big")) == {"SKIPPED"}
+    assert set(told.results("exact", "b")) == {"PASS"}
     assert told.code == 0

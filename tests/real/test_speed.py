@@ -51,7 +51,7 @@ def test_four_prompts(build: Path, rpc: tuple[Rpc, Rpc], smollm2: Path, tmp_path
     assert told.code == 0, told.stdout
     assert len(told.json["probes"]) == 4
     assert len(told.verdicts("exact")) == 2 * 4
-    assert told.results("exact") == {"PASS"}
+    assert set(told.results("exact")) == {"PASS"}
     speed = {
         name: median(run["decode_tok_s"] for run in told.runs(name)) for name in ("0", "split")
     }

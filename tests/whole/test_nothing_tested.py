@@ -9,7 +9,7 @@ import pytest
 
 from hetero_test.plan.prepare import without_copies
 from hetero_test.values.run import Needs, PlannedVariant, Variant
-from tests.rigs import Told, play
+from tests.rigs import Played, play
 from tests.scripted import MODEL_FLAGS, always, write_build
 
 pytestmark = pytest.mark.process
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.process
 HEAD = 'engine = "strata"\n[[variant]]\nid = "a"\nname = "x"\n'
 
 
-def with_matrix(folder: Path, capsys: pytest.CaptureFixture[str], body: str, *args: str) -> Told:
+def with_matrix(folder: Path, capsys: pytest.CaptureFixture[str], body: str, *args: str) -> Played:
     """Play a matrix file of one variant."""
     path = folder / "m.toml"
     path.write_text(HEAD + body)
@@ -132,7 +132,9 @@ def test_an_engine_that_is_only_touched_is_the_same(
     assert told.code == 0, told.stdout + told.stderr
 
 
-def _played_while(folder: Path, capsys: pytest.CaptureFixture[str], body: str, *args: str) -> Told:
+def _played_while(
+    folder: Path, capsys: pytest.CaptureFixture[str], body: str, *args: str
+) -> Played:
     """Play a matrix whose engine does something to itself in each run."""
     made = write_build(folder / "made") / "strata"
     lines = made.read_text().replace("exec ", f'[ "$1" = --help ] || {{ {body}; }}\nexec ')
@@ -151,7 +153,7 @@ def _played_while(folder: Path, capsys: pytest.CaptureFixture[str], body: str, *
     capsys.readouterr()
     code = main([*options, "--", *MODEL_FLAGS])
     said = capsys.readouterr()
-    return Told(code=code, out=out, build=folder / "build", stdout=said.out, stderr=said.err)
+    return Played(code=code, out=out, build=folder / "build", stdout=said.out, stderr=said.err)
 
 
 def test_a_model_file_that_changed_is_not_gone_on_with(
