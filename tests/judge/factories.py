@@ -30,15 +30,8 @@ from hetero_test.values.record import (
     Record,
     Rig,
 )
-from hetero_test.values.run import (
-    Effect,
-    PlannedVariant,
-    Probe,
-    Purpose,
-    Run,
-    RunState,
-    Variant,
-)
+from hetero_test.values.run import Effect, Probe, Purpose, Run, RunState
+from hetero_test.values.variant import PlannedVariant, Variant
 from hetero_test.values.verdict import Judgment, Kind, Verdict
 from tests.runs import altered, beside
 from tests.runs import made as run_of

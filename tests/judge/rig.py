@@ -10,7 +10,8 @@ from hetero_test.session.schedule import next_cell, wedged
 from hetero_test.store.run_dir import add
 from hetero_test.values.reading import Place
 from hetero_test.values.record import Ending, Manifest, Record
-from hetero_test.values.run import Cell, Effect, Run, RunState, Variant
+from hetero_test.values.run import Cell, Effect, Run, RunState
+from hetero_test.values.variant import Variant
 from tests.judge.factories import manifest, planned, residency, run, stream
 
 if TYPE_CHECKING:

@@ -12,14 +12,8 @@ from hypothesis import strategies as st
 
 from hetero_test.values.reading import Residency
 from hetero_test.values.record import Ending, Manifest, Pinned, Record
-from hetero_test.values.run import (
-    Effect,
-    PlannedVariant,
-    Probe,
-    Purpose,
-    Run,
-    RunState,
-)
+from hetero_test.values.run import Effect, Probe, Purpose, Run, RunState
+from hetero_test.values.variant import PlannedVariant
 from tests.judge.factories import ON_DEVICE, RECIPE, planned, probe, residency, stream
 from tests.judge.rig import World, asked, play
 from tests.runs import PLAIN, altered, beside

@@ -12,14 +12,8 @@ from hetero_test.judge.near_tie import LEAST_VALUES, NEAR_TIE, SHOWN, explain, e
 from hetero_test.judge.streams import first_difference
 from hetero_test.values.reading import Factor, TokenChance
 from hetero_test.values.record import EngineFacts, Limits, Manifest, MatrixFacts, Record, Rig
-from hetero_test.values.run import (
-    PlannedVariant,
-    Probe,
-    Purpose,
-    Run,
-    RunState,
-    Variant,
-)
+from hetero_test.values.run import Probe, Purpose, Run, RunState
+from hetero_test.values.variant import PlannedVariant, Variant
 from hetero_test.values.verdict import Kind, Result, Tie, Verdict
 from tests.runs import made
 

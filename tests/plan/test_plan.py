@@ -21,7 +21,8 @@ from hetero_test.plan.plan import (
     rounds,
 )
 from hetero_test.values.record import MatrixFacts, Pinned
-from hetero_test.values.run import Device, Needs, PlannedVariant, Purpose, Variant
+from hetero_test.values.run import Device, Purpose
+from hetero_test.values.variant import Needs, PlannedVariant, Variant
 from tests.judge.factories import RECIPE, planned, probe
 from tests.judge.rig import Flags, asked, engine
 

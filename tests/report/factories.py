@@ -16,17 +16,8 @@ from hetero_test.values.record import (
     Record,
     Rig,
 )
-from hetero_test.values.run import (
-    Device,
-    Effect,
-    EffectPart,
-    PlannedVariant,
-    Probe,
-    Purpose,
-    Run,
-    RunState,
-    Variant,
-)
+from hetero_test.values.run import Device, Effect, EffectPart, Probe, Purpose, Run, RunState
+from hetero_test.values.variant import PlannedVariant, Variant
 from tests.runs import altered, made
 
 CARD = "NVIDIA GeForce GTX 1080 Ti"

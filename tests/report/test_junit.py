@@ -13,7 +13,8 @@ from hetero_test.judge.judge import judge
 from hetero_test.publish.redact import Redactor
 from hetero_test.report.junit import build
 from hetero_test.values.record import Ending, Record
-from hetero_test.values.run import Effect, PlannedVariant, RunState, Variant
+from hetero_test.values.run import Effect, RunState
+from hetero_test.values.variant import PlannedVariant, Variant
 
 from .factories import every_state, flipped, hostile, manifest, planned, two_cards
 from .hostile import ALL_AT_ONCE, texts

@@ -11,12 +11,8 @@ from hetero_test.publish.redact import Redactor
 from hetero_test.report.markdown import build
 from hetero_test.values.reading import Residency
 from hetero_test.values.record import Ending, Pinned, Record
-from hetero_test.values.run import (
-    Effect,
-    PlannedVariant,
-    RunState,
-    Variant,
-)
+from hetero_test.values.run import Effect, RunState
+from hetero_test.values.variant import PlannedVariant, Variant
 from hetero_test.values.verdict import Explanation
 from tests.runs import altered
 

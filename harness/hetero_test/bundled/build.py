@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-import hetero_test
 from hetero_test.bundled.arith import Arithmetic
 from hetero_test.bundled.cache import ExpertPlaces
 from hetero_test.bundled.kv import KvFormat
@@ -152,7 +151,7 @@ def _write_programs(folder: Path, rig: Path) -> Path:
 
 def _import_paths() -> list[str]:
     """Where this package and numpy are."""
-    found = (Path(hetero_test.__file__).parent.parent, Path(np.__file__).parent.parent)
+    found = (Path(__file__).parents[2], Path(np.__file__).parent.parent)
     return [os.fspath(path) for path in dict.fromkeys(found)]
 
 

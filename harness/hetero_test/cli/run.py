@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from hetero_test.plan.prepare import Ready
     from hetero_test.values.record import Record
-    from hetero_test.values.run import PlannedVariant
+    from hetero_test.values.variant import PlannedVariant
     from hetero_test.values.verdict import Judgment
 
 __all__ = ["add_arguments", "execute", "run"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
 
     from hetero_test.values.record import Record
-    from hetero_test.values.run import PlannedVariant
+    from hetero_test.values.variant import PlannedVariant
     from hetero_test.values.verdict import Verdict
 
 MOVED = frozenset(effect for effect in Effect if effect.unmoved is None)

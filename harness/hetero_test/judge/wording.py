@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hetero_test.values.record import Record
-    from hetero_test.values.run import PlannedVariant, Run, RunState
+    from hetero_test.values.run import Run, RunState
+    from hetero_test.values.variant import PlannedVariant
     from hetero_test.values.verdict import Judgment, VariantSummary, Verdict
 
 

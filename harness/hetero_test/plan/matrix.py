@@ -23,7 +23,7 @@ from hetero_test.formats.toml_lines import Located, complaints, load, parse, sug
 from hetero_test.launch.leftovers import MARK_VARIABLE
 from hetero_test.resources import folder
 from hetero_test.values.record import MatrixFacts
-from hetero_test.values.run import BASELINE_PURPOSE, Needs, Variant
+from hetero_test.values.variant import BASELINE_PURPOSE, Needs, Variant
 
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$")]
 SET_ALWAYS = ("LC_ALL", MARK_VARIABLE)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from hetero_test.errors import NothingToCompareError, UsageError
 from hetero_test.formats.toml_lines import suggestion
-from hetero_test.values.run import Cell, PlannedVariant, Purpose, RunState
+from hetero_test.values.run import Cell, Purpose, RunState
 from hetero_test.values.run_ids import Question, extra_ids, recheck_id
+from hetero_test.values.variant import PlannedVariant
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from hetero_test.engines.base import Engine, Survey
     from hetero_test.plan.matrix import Matrix
     from hetero_test.values.record import Manifest
-    from hetero_test.values.run import Variant
+    from hetero_test.values.variant import Variant
 
 COMPARE = {">=": ge, "==": eq, "<=": le}
 PLACEHOLDER = re.compile(r"\{([a-z]+(?:_[a-z]+)*)\}")

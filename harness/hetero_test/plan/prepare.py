@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hetero_test.plan.options import RunOptions
-    from hetero_test.values.run import PlannedVariant, Probe, Variant
+    from hetero_test.values.run import Probe
+    from hetero_test.values.variant import PlannedVariant, Variant
 
 FEW_TOKENS = 16
 """Fewer new tokens than this are worth a warning."""

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from hetero_test.engines.base import Engine
     from hetero_test.judge.groups import Group
     from hetero_test.values.record import Manifest
-    from hetero_test.values.run import Cell, Run, Variant
+    from hetero_test.values.run import Cell, Run
+    from hetero_test.values.variant import Variant
 
 
 def next_cell(record: Record, engine: Engine) -> Cell | None:

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hetero_test.values.record import Record
-    from hetero_test.values.run import PlannedVariant, Run
+    from hetero_test.values.run import Run
+    from hetero_test.values.variant import PlannedVariant
     from hetero_test.values.verdict import Explanation, Judgment, VariantSummary, Verdict
 
 SCHEMA = "hetero-test/run/1"

@@ -12,7 +12,8 @@ from hetero_test.engines.llama_cpp.devices import buffer_type
 from hetero_test.errors import UsageError
 from hetero_test.plan.matrix import find
 from hetero_test.plan.plan import expand, plan_variants, refuse_owned
-from hetero_test.values.run import Device, Needs, PlannedVariant, Probe
+from hetero_test.values.run import Device, Probe
+from hetero_test.values.variant import Needs, PlannedVariant
 
 GIB = 2**30
 CUDA = tuple(
