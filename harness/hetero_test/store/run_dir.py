@@ -21,10 +21,11 @@ import fcntl
 import os
 import shutil
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from hetero_test.errors import StoreError, UsageError
+from hetero_test.formats.files import inside
 from hetero_test.store.run_json import document, dumps, from_file, load, to_text
 from hetero_test.values.outcome import OUTCOME_SCHEMA
 from hetero_test.values.record import MANIFEST_SCHEMA, Ending, Manifest, Record
@@ -41,7 +42,8 @@ if TYPE_CHECKING:
 RUNNING = "running.json"
 """Who was started last; see :meth:`Store.note_start`."""
 RUN_SCHEMA = "hetero-test/stored-run/2"
-"""Name and version of a run's own file. 2: the run in its parts, as they are in memory."""
+"""Name and version of a run's own file. 2: the run in its parts, as they are in memory, and the
+md5 of its stream."""
 LISTS = {
     Purpose.WARMUP: "warmup",
     Purpose.RECHECK: "rechecks",
@@ -52,6 +54,19 @@ LISTS = {
 def list_of(purpose: Purpose) -> str:
     """The list, and the folder, in which a run of this purpose is kept."""
     return LISTS.get(purpose, "runs")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredRun:
+    """What a run's own file holds.
+
+    Attributes:
+        md5: of the stream, as it was when the run was stored.
+        run: the run.
+    """
+
+    md5: str | None
+    run: Run
 
 
 class Store:
@@ -135,10 +150,7 @@ class Store:
         index = load(self.root / "run.json")
         try:
             lists = {
-                name: tuple(
-                    from_file(self.root / entry["folder"] / "run.json", Run, schema=RUN_SCHEMA)
-                    for entry in index[name]
-                )
+                name: tuple(self._indexed(name, entry) for entry in index[name])
                 for name in ("runs", "warmup", "rechecks")
             }
             ending = Ending(index["ending"])
@@ -156,6 +168,56 @@ class Store:
             warnings=noted,
         )
 
+    def _indexed(self, name: str, entry: dict[str, Any]) -> Run:
+        """A run of a list of ``run.json``, which must be the one that is stored.
+
+        Raises:
+            StoreError: it lies elsewhere than a run of its name does, or is another one.
+            KeyError, TypeError: the entry is not what was written.
+        """
+        own = f"{name}/V{entry['variant']}/{entry['probe']}-{entry['repeat']}"
+        if entry["folder"] != own:
+            raise StoreError(
+                f"{self.root / 'run.json'}: folder {entry['folder']!r}: its run belongs in {own}",
+                hint="the file was changed since it was written; run the matrix again",
+            )
+        run = self.read(self.root / own)
+        if entry["md5"] != run.md5:
+            raise StoreError(
+                f"{self.root / own / 'run.json'}: it is not the run that {self.root / 'run.json'} "
+                f"names: md5 {run.md5}, not {entry['md5']}",
+                hint="one of the files was changed since it was written; run the matrix again",
+            )
+        return run
+
+    def read(self, folder: Path) -> Run:
+        """The run that is stored in a folder, if it is the one that belongs there.
+
+        Raises:
+            StoreError: there is none, it lies elsewhere, belongs elsewhere, or was changed.
+        """
+        path = folder / "run.json"
+        try:
+            inside(self.root, str(path.relative_to(self.root)))
+        except OSError as error:
+            raise StoreError(
+                f"{path}: {error.strerror}",
+                hint="a run is read from its own folder in the run directory only: copy it there",
+            ) from error
+        held = from_file(path, StoredRun, schema=RUN_SCHEMA)
+        run = held.run
+        if self.folder(run) != folder or held.md5 != run.md5:
+            told = (
+                "its md5 is not that of its stream"
+                if self.folder(run) == folder
+                else (f"it is the run of {self.folder(run).relative_to(self.root)}")
+            )
+            raise StoreError(
+                f"{path}: {told}",
+                hint="the file was changed or copied since it was written; run the matrix again",
+            )
+        return run
+
     # ---- cells --------------------------------------------------------------------------
 
     def probe_file(self, name: str) -> Path:
@@ -172,6 +234,7 @@ class Store:
         """An empty folder for a cell; what an interrupted launch left there is dropped."""
         folder = self.folder(cell)
         with self._writing():
+            inside(self.root, str(folder.relative_to(self.root)))
             if folder.exists():
                 shutil.rmtree(folder)
             folder.mkdir(parents=True)
@@ -179,11 +242,8 @@ class Store:
 
     def stored(self, cell: Cell) -> Run | None:
         """The run of a cell that was stored but is not in ``run.json`` yet, if there is one."""
-        path = self.folder(cell) / "run.json"
-        if not path.is_file():
-            return None
         try:
-            run = from_file(path, Run, schema=RUN_SCHEMA)
+            run = self.read(self.folder(cell))
         except StoreError:
             return None
         same = run.key == cell.key and run.cell.flags == cell.flags and run.purpose is cell.purpose
@@ -214,7 +274,8 @@ class Store:
     def save(self, run: Run) -> None:
         """Keep what came of a cell."""
         with self._writing():
-            write(self.folder(run) / "run.json", to_text(run, schema=RUN_SCHEMA))
+            held = StoredRun(md5=run.md5, run=run)
+            write(self.folder(run) / "run.json", to_text(held, schema=RUN_SCHEMA))
 
     def publish(self, record: Record, judgment: Judgment) -> None:
         """Rewrite ``run.json`` atomically."""
