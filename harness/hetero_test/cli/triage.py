@@ -101,7 +101,7 @@ def _draft_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Answer, and print; or calibrate. The exit code says that it worked, not the verdict.
+    """Answer and print, or calibrate. The exit code says whether that worked, not GO or NO-GO.
 
     Raises:
         UsageError: an argument or a file is wrong.
@@ -154,7 +154,7 @@ def _print_example() -> int:
 
 
 def _need_matplotlib() -> None:
-    """Complain before the work, not after it."""
+    """Raise before the work, not after it."""
     from importlib.util import find_spec
 
     from hetero_test.errors import UsageError

@@ -1,10 +1,10 @@
 """The headers of a GGUF file and of its shards, in bounded memory: keys, values, tensors.
 
 The format is https://github.com/ggml-org/ggml/blob/master/docs/gguf.md, versions 2 and 3,
-little-endian. The types and their block sizes are those of the library ``gguf``. Its reader is
-not used: it maps the file and keeps three array objects for every string, 616 MB for a
-vocabulary of 150,000 with its merges, and follows any count that the file claims. Here long
-arrays are counted and hashed as they pass, and every count is checked before it is believed.
+little-endian. The types and their block sizes are those of the library ``gguf``. Its reader is not
+used: it maps the file and keeps three array objects for every string, 616 MB for a vocabulary of
+150,000 with its merges, and follows any count that the file states. Here long arrays are counted
+and hashed as they pass, and every count is checked before it is believed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_STRINGS = 4_000_000
 """In all arrays together. Tokens and merges of the largest vocabularies are under a million."""
 MAX_DIMENSIONS = 4
 MAX_KEPT = 16_384
-"""Arrays of up to so many numbers are kept (per-layer values); of longer ones the length."""
+"""Arrays of up to this many numbers are kept (per-layer values), of longer ones the length."""
 MAX_KEPT_IN_ALL = 1_000_000
 
 _SCALARS = {
@@ -58,7 +58,7 @@ Scalar = int | float | bool | str
 
 
 class GgufError(UsageError):
-    """The file is no GGUF that this program can read; says what and where."""
+    """The file is not a GGUF file that this program can read; says what and where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def read_header(path: Path) -> GgufHeader:
     """Read the header of one file (one shard, where a model is split).
 
     Raises:
-        GgufError: the file cannot be read, is no GGUF, ends early, or claims what cannot be.
+        GgufError: the file cannot be read, is not GGUF, ends early, or states what cannot be.
     """
     with _open(path) as stream:
         cursor = _Cursor(stream, path)
@@ -253,7 +253,7 @@ def _tensor_infos(cursor: _Cursor, count: int) -> Iterator[TensorInfo]:
 
 
 class _Cursor:
-    """A place in the file, which never goes past the end without saying so."""
+    """A position in the file; reading past the end is an error in words."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self.path = path

@@ -10,7 +10,7 @@ from hetero_test.gguf.header import GgufError, LongArray, TextArray, Value
 
 MAX_LAYERS = 4096
 MAX_SIZE = 2**40
-"""No width, count or length of a model comes near it; what does is damage."""
+"""No width, count or length of a model comes near; a larger number is damage."""
 
 ALIASES: Mapping[str, str] = {"gptoss": "gpt-oss", "gpt-oss": "gptoss"}
 """Ollama writes ``gptoss``, llama.cpp ``gpt-oss``; converters have mixed the two."""
@@ -44,7 +44,7 @@ class Metadata:
         """A whole number of at least 1 that the model cannot be understood without.
 
         Raises:
-            GgufError: it is missing, 0 or no number.
+            GgufError: it is missing, 0 or not a number.
         """
         if not (value := self.count(key)):
             said = "is missing" if value is None else "is 0"
@@ -75,7 +75,7 @@ class Metadata:
         return numbers + (numbers[-1],) * (layers - len(numbers))
 
     def text(self, key: str) -> str | None:
-        """A text; None where the key is missing or no text."""
+        """A text; None where the key is missing or not a text."""
         value = self.find(key)
         return value if isinstance(value, str) else None
 

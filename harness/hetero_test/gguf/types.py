@@ -32,7 +32,7 @@ FORK_TYPES: Mapping[int, str] = {
     157: "IQ2_KL",
     158: "IQ1_KT",
 }
-"""Names of ik_llama.cpp's own types (its ``ggml.h``). Their sizes are read off the file."""
+"""Names of ik_llama.cpp's own types (its ``ggml.h``); their sizes follow from the file."""
 
 
 def constants() -> Any:

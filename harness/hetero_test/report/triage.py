@@ -1,6 +1,6 @@
-"""The triage answer as Markdown, made for pasting. Deterministic: no clock, no locale.
+"""The triage answer as Markdown, from a document of schema ``hetero-test/triage/1``.
 
-What the triage reports show, from a document of schema ``hetero-test/triage/1``.
+Made for pasting, and deterministic: no clock, no locale.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ def device(facts: Mapping[str, Any]) -> str:
 
 
 def call(option: Mapping[str, Any]) -> str:
-    """The verdict with its mark; what runs today has none."""
+    """The call with its mark; what runs today has none."""
     if option["incumbent"]:
         return "today"
     return f"{MARKS[option['call']]} {option['call']}"

@@ -1,14 +1,13 @@
 """AMD devices: what amdgpu shows in sysfs, what ``rocm-smi`` adds, and whose memory they use.
 
 sysfs needs no tool and no root, so it comes first, and rocm-smi only fills what it lacks. Asked
-for JSON, rocm-smi prints JSON or, in some releases, blocks (``GPU[0] : VRAM Total Memory (B): …``),
-in upper or lower case; a call for several pools does not always give them all.
+for JSON, rocm-smi prints JSON or, in some releases, blocks (``GPU[0] : VRAM Total Memory (B):
+…``), in upper or lower case; a call for several pools does not always give them all.
 
-Is the memory of an AMD device a pool of its own? Only then does it add to the system's.
-amdgpu names two sizes: ``mem_info_vram_total``, the chips of a card or the carve-out of an APU,
-and ``mem_info_gtt_total``, a window onto system memory that every device has, cards as well.
-A large window is the system's memory under the same controller. So the sizes alone do not
-tell a card from an APU, except in the extreme; the chip's id and name do.
+Only memory that is a pool of its own adds to the system's. amdgpu names two sizes:
+``mem_info_vram_total``, the chips of a card or the carve-out of an APU, and
+``mem_info_gtt_total``, a window onto system memory that every device has, cards as well. So the
+sizes alone seldom distinguish a card from an APU; the chip's id and name do.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ class AmdDevice:
     vram_used_bytes: int | None = None
     gtt_bytes: int | None = None
     vram_vendor: str | None = None
-    """Maker of the memory chips; none on an APU, which has no chips of its own."""
+    """Maker of the memory chips; None on an APU, which has no chips of its own."""
     utilization_percent: float | None = None
     driver: str | None = None
 
@@ -179,7 +178,7 @@ def _known(text: str | None) -> str | None:
 
 
 def _product(text: str) -> str | None:
-    """A name; a bare PCI id is none."""
+    """A name; a bare PCI id is not a name."""
     return None if re.fullmatch(r"0x[0-9a-f]+", text, re.IGNORECASE) else _known(text)
 
 
@@ -200,8 +199,8 @@ def _address(text: str) -> str | None:
 
 GIB = 2**30
 RAISED_GTT_SHARE = 0.8
-"""The driver gives a window of half of the system's memory, older ones three quarters. More is
-set by hand (``amdgpu.gttsize``, ``ttm.pages_limit``), which is of use on an APU alone."""
+"""The driver gives a window of half of the system's memory, older ones three quarters. A larger
+one is set by hand (``amdgpu.gttsize``, ``ttm.pages_limit``), which is of use on an APU alone."""
 _APU_NAME = re.compile(
     r"\b(?:Strix|Phoenix|Hawk Point|Krackan|Rembrandt|Cezanne|Renoir|Lucienne|Barcelo|Raphael|"
     r"Picasso|Raven|Mendocino|Van Gogh|Granite Ridge)\b|"
@@ -218,7 +217,7 @@ class Pool:
     """Whose memory it is, and what follows."""
 
     pool: Sourced[str] | None
-    """`SYSTEM_POOL` or the device's own id; None: nothing tells."""
+    """`SYSTEM_POOL` or the device's own id; None: unknown."""
     device_class: Sourced[DeviceClass]
     memory_bytes: Sourced[int] | None
     notes: tuple[str, ...] = ()
@@ -235,7 +234,7 @@ def amd_pool(
     """Whose memory an AMD device uses.
 
     Args:
-        device: what sysfs and rocm-smi told.
+        device: what sysfs and rocm-smi say.
         device_id: its id in the rig.
         memory_total: bytes of system memory as the operating system sees them.
         uma: what ggml printed of the device (``uma: 1``), if anything.

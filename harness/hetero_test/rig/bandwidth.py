@@ -1,8 +1,7 @@
-"""Nominal memory bandwidth, from the table ``data/bandwidth.toml`` that is shipped with sources.
+"""Nominal memory bandwidth by name, from the table ``data/bandwidth.toml``, which gives sources.
 
 GB/s are 1e9 bytes. A nominal bandwidth is an upper bound; what is not in the table is unknown.
-
-Bandwidths of devices that a rig file only names, from the table that is shipped.
+Devices that a rig file only names get their bandwidth from the same table.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ _TAIL = re.compile(r"\s+(?:Graphics|Series)\Z", re.IGNORECASE)
 def gpu_bandwidth(name: str, memory_bytes: int | None = None) -> Sourced[float] | None:
     """Nominal bandwidth of a card in GB/s, by the name that its driver prints.
 
-    The name has to be the whole name: "RTX 3080 Laptop GPU" is no RTX 3080, and lspci's
+    The name has to be the whole name: "RTX 3080 Laptop GPU" is not an RTX 3080, and lspci's
     "Radeon RX 7900 XT/7900 XTX" is neither.
 
     Args:
         name: ``NVIDIA GeForce RTX 3090``, ``AMD Radeon RX 7900 XTX`` …
-        memory_bytes: its memory, which tells apart cards of one name.
+        memory_bytes: its memory, by which cards of one name differ.
     """
     plain = _plain(name)
     for row in _table()["gpu"]:
@@ -58,8 +57,8 @@ def gpu_bandwidth(name: str, memory_bytes: int | None = None) -> Sourced[float] 
 def named_bandwidth(name: str, memory_bytes: int | None = None) -> Sourced[float] | None:
     """Nominal bandwidth of a card in GB/s, by the name that people write.
 
-    As `gpu_bandwidth`, but the brand may be missing (``RTX 3090``), and where the memory that
-    would tell cards of one name apart is not told, the one of the least memory is taken.
+    As `gpu_bandwidth`, but the brand may be missing (``RTX 3090``), and where cards
+    of one name differ in memory and the memory is not known, the one with the least is taken.
     """
     if (found := gpu_bandwidth(name, memory_bytes)) is not None:
         return found
@@ -131,7 +130,7 @@ def _table() -> Mapping[str, Any]:
 def with_named_bandwidths(rig: RigFacts) -> RigFacts:
     """The rig with the specified bandwidth of every device whose name the table knows.
 
-    What the rig tells itself is left as it is.
+    A bandwidth that the rig has already is left as it is.
     """
     devices = tuple(
         device

@@ -1,7 +1,7 @@
 """Who else uses the devices while a matrix runs, and how fast their links really are.
 
-Neither changes a verdict, and both explain a time. A device's link slows down when it is idle,
-so it is looked at again and again while engines run and the best that was seen counts.
+Neither changes a verdict, and both explain a time. A device's link slows down when it is idle, so
+it is read once a second while engines run, and the fastest reading counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PERIOD_S = 1.0
 PATIENCE_S = 5.0
-"""How long a look that is under way at the end is waited for."""
+"""How long to wait at the end for a query that has begun."""
 DISPLAY_CLASS = "0x03"
 """PCI class of display and 3D controllers, as sysfs writes it."""
 
@@ -31,7 +31,7 @@ class DeviceUse:
 
     Attributes:
         name: for people, with its PCI address or index.
-        link_gb_s: one direction, now; None where it is not told.
+        link_gb_s: one direction, now; None: unknown.
         capable_gb_s: what device and slot can do.
         link: the same in words, such as ``Gen4 x4``; ``capable`` likewise.
         holders: pid to (name, bytes) of the processes that hold memory on it.
@@ -46,14 +46,14 @@ class DeviceUse:
 
 
 class UseQuery(Protocol):
-    """One look at all devices."""
+    """Reads the state of all devices once."""
 
     def __call__(self) -> tuple[DeviceUse, ...]:
-        """The devices as they are now; empty where there are none to be seen."""
+        """The devices as they are now; empty where none can be seen."""
 
 
 def nvidia() -> tuple[DeviceUse, ...]:
-    """What the NVIDIA driver tells; nothing without its library (extra ``gpu``)."""
+    """What the NVIDIA driver reports; nothing without its library (extra ``gpu``)."""
     from hetero_test.rig.nvidia import import_nvml, query_nvml
 
     return tuple(
@@ -85,7 +85,7 @@ def amd(proc: Path = Path("/proc")) -> tuple[DeviceUse, ...]:
 
 
 def looks(sysfs: Path = Path("/sys"), dev: Path = Path("/dev")) -> tuple[UseQuery, ...]:
-    """The looks that could see anything on this machine; none without a device."""
+    """The queries that can see a device on this machine."""
     found: list[UseQuery] = []
     if (dev / "nvidiactl").exists():
         found.append(nvidia)
@@ -108,7 +108,7 @@ def _name(pid: int) -> str:
 
 
 class ContentionWatch:
-    """Looks at the devices once a second while it is entered; quiet where there are none."""
+    """Queries the devices once a second while it is entered; starts nothing without queries."""
 
     def __init__(self, looks: Iterable[UseQuery], *, period_s: float = PERIOD_S) -> None:
         self._looks = tuple(looks)
@@ -136,7 +136,7 @@ class ContentionWatch:
             self.look()
 
     def look(self) -> None:
-        """One look; a driver that fails tells nothing."""
+        """Query all devices once; what a failing driver would say is left out."""
         for look in self._looks:
             with suppress(Exception):
                 for seen in look():

@@ -40,7 +40,7 @@ class Modules:
 
     count: int
     channels: int | None
-    """Channels that hold a module, by the labels of their slots; None: they do not tell."""
+    """Channels that hold a module, by the labels of their slots; None: the labels do not say."""
     mt_s: int
     """Configured speed of the slowest."""
     kind: str
@@ -52,13 +52,13 @@ class Modules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Processor:
-    """The processor as far as it tells."""
+    """The processor, as far as it is known."""
 
     cpu: CpuFacts = field(default_factory=CpuFacts)
     cache_bytes: int = 0
     """The last level of caches, all together; 0: unknown."""
     trouble: str | None = None
-    """Why there is nothing where there is nothing."""
+    """Why nothing is known, where nothing is."""
 
 
 def read_processor(run: Runner) -> Processor:
@@ -167,7 +167,7 @@ def read_modules(run: Runner) -> tuple[Modules | None, str | None]:
 
 
 def parse_dmidecode(text: str) -> Modules | None:
-    """The modules in ``dmidecode -t memory``; None where no slot tells size and speed."""
+    """The modules in ``dmidecode -t memory``; None where no slot has size and speed."""
     count = 0
     speeds: list[int] = []
     kinds: list[str] = []
@@ -197,7 +197,7 @@ def memory_bandwidth(
 ) -> tuple[Sourced[float] | None, str | None]:
     """Nominal bandwidth of the system's memory in GB/s, and a remark where it is unknown.
 
-    It needs the modules. Without them only a bound is known, and that of a server alone.
+    The modules decide. Without them only an upper bound is known, and only for a server.
     """
     if modules is not None and modules.channels:
         gb_s = module_bandwidth(modules.channels, modules.mt_s)
@@ -216,7 +216,7 @@ def memory_bandwidth(
 
 
 def _channel(bank: str, slot: str) -> str | None:
-    """What names the channel of a slot: board makers agree on no form."""
+    """The part of a slot's label that names its channel; board makers agree on no form."""
     for label in (bank, slot):
         if found := re.search(r"(?:(P\d|CPU\d|NODE ?\d).*?)?CHANNEL ?([A-Z0-9])\b", label, re.I):
             return f"{found[1] or ''}/{found[2]}".upper()

@@ -1,8 +1,8 @@
 """What the machine is: devices, links, memory and processor, as frozen facts.
 
-All values are frozen; a change is a new object (``dataclasses.replace``). A fact that was
-not found is ``None``; a list that was not looked for is ``None`` and one that was looked for
-and is empty is ``()``.
+All values are frozen; a change is a new object (``dataclasses.replace``). A fact that was not
+found is ``None``. A list that was not looked for is ``None``; one that was looked for and is empty
+is ``()``.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Workload(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkFacts:
-    """The way from a device to the host, as narrow as its narrowest port.
+    """The PCIe path from a device to the host, as narrow as its narrowest port.
 
     Ports of USB4/Thunderbolt tunnels are left out: what they report has no meaning.
     """
@@ -59,12 +59,12 @@ class LinkFacts:
     width: Sourced[int] | None = None
     """Lanes now, minimum over the upstream path; see `state`."""
     max_gen: Sourced[int] | None = None
-    """PCIe generation the path can do, minimum over the upstream path."""
+    """PCIe generation that the path can reach, minimum over the upstream path."""
     max_width: Sourced[int] | None = None
-    """Lanes the path can do, minimum over the upstream path."""
+    """Lanes that the path can use, minimum over the upstream path."""
     gb_s: Sourced[float] | None = None
     """GB/s (1e9 bytes) in one direction after encoding, by generation and width: those under
-    load when they were seen under load, else what the path can do. An upper bound."""
+    load when they were read under load, else what the path can reach. An upper bound."""
     measured_gb_s: Sourced[float] | None = None
     """GB/s in one direction that a copy really reached."""
     state: Sourced[LinkState] | None = None
@@ -83,7 +83,7 @@ class EffectiveBandwidth:
     gb_s: Sourced[float]
     """GB/s (1e9 bytes)."""
     quantization: str | None = None
-    """Name of the weights' type as in GGUF (``Q4_K``, ``MXFP4``); None: not told apart."""
+    """Name of the weights' type as in GGUF (``Q4_K``, ``MXFP4``); None: for all types."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,7 @@ class Holder:
     name: str
     source: str
     memory_bytes: int | None = None
-    """Memory it holds on the device; None: the driver does not tell."""
+    """Memory that it holds on the device; None: the driver does not say."""
     unit: str | None = None
     """The systemd unit that it belongs to, which would start it again."""
 
@@ -136,7 +136,7 @@ class DeviceFacts:
     carve_out_bytes: Sourced[int] | None = None
     """Memory fenced off from the system for an integrated GPU (``mem_info_vram_total``)."""
     gtt_bytes: Sourced[int] | None = None
-    """Aperture onto system memory (``mem_info_gtt_total``); no memory of its own."""
+    """Aperture onto system memory (``mem_info_gtt_total``); it is not additional memory."""
     link: LinkFacts | None = None
     utilization_percent: Sourced[float] | None = None
     """Share of time that the device was busy, without a load of ours."""
@@ -164,14 +164,14 @@ class DeviceFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairFacts:
-    """What is known of the way between two devices; without direction, `a` before `b`."""
+    """What is known of the connection of two devices, in both directions alike."""
 
     a: str
     b: str
     peer_access: Sourced[bool] | None = None
     """Whether one can read the other's memory without the host."""
     topology: Sourced[str] | None = None
-    """The driver's word for the way: ``NV4``, ``PIX``, ``PXB``, ``PHB``, ``NODE``, ``SYS``."""
+    """The driver's word for it: ``NV4``, ``PIX``, ``PXB``, ``PHB``, ``NODE``, ``SYS``."""
     gb_s: Sourced[float] | None = None
     """GB/s (1e9 bytes) in one direction between them."""
     sync_us: Sourced[float] | None = None
@@ -194,7 +194,7 @@ class CpuFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RigFacts:
-    """A machine. `notes` says what every probe did not find and why."""
+    """A machine. `notes` says what each probe did not find, and why."""
 
     devices: tuple[DeviceFacts, ...]
     cpu: CpuFacts | None = None
@@ -208,11 +208,11 @@ class RigFacts:
     swap_bytes: Sourced[int] | None = None
     links: tuple[PairFacts, ...] = ()
     sync_us: Sourced[float] | None = None
-    """Microseconds a graph split costs on this machine where no pair says otherwise."""
+    """Microseconds that a graph split costs on this machine, where its pair has no figure."""
     layer_us: Sourced[float] | None = None
-    """Microseconds a layer costs beside what it reads, fitted together with `sync_us`."""
+    """Microseconds that a layer costs beside its reads, fitted together with `sync_us`."""
     cpu_layer_us: Sourced[float] | None = None
-    """What a layer costs more when its routed experts are on the CPU, fitted likewise."""
+    """Additional microseconds of a layer whose routed experts are on the CPU, fitted likewise."""
     os: Sourced[str] | None = None
     driver: Sourced[str] | None = None
     taken: str | None = None

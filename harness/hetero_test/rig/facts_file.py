@@ -1,4 +1,4 @@
-"""The rig file: read with every complaint in words, and written so that it reads back equal."""
+"""The rig file: read and checked, and written so that it reads back equal."""
 
 from __future__ import annotations
 

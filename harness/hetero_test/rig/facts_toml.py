@@ -37,7 +37,7 @@ V = TypeVar("V")
 KeyPath = tuple[str | int, ...]
 
 MAX_FILE_BYTES = 2**20
-"""No facts file is larger; a larger one is something else by mistake."""
+"""No facts file is larger; a larger file was named by mistake."""
 
 
 class FactsFile(Generic[V]):
@@ -46,7 +46,7 @@ class FactsFile(Generic[V]):
     Args:
         kind: the class of the value that the whole file is.
         noun: what the file is called in complaints (``rig file``).
-        hint: where such a file is to be had, for the end of every complaint; None: nowhere.
+        hint: how to get such a file, for the end of every complaint; None: no hint.
     """
 
     def __init__(self, kind: type[V], noun: str, *, hint: str | None = None) -> None:
@@ -62,7 +62,7 @@ class FactsFile(Generic[V]):
 
         Raises:
             UsageError: the file cannot be read.
-            MatrixError: it is no TOML.
+            MatrixError: it is not TOML.
         """
         try:
             if not path.is_file():  # a pipe would be waited for, a folder says EISDIR
@@ -96,7 +96,7 @@ class FactsFile(Generic[V]):
             written_as: for rewritten tables, where an item of `tables` stands in the file.
 
         Raises:
-            MatrixError: the tables do not hold together.
+            MatrixError: the tables contradict the schema or each other.
         """
         moved = written_as or {}
 
@@ -122,14 +122,14 @@ class FactsFile(Generic[V]):
 
         Raises:
             UsageError: the file cannot be read.
-            MatrixError: it is no TOML, or the tables do not hold together.
+            MatrixError: it is not TOML, or the tables contradict the schema or each other.
         """
         located = self.open(path)
         return self.validate(located, located.data)
 
 
 def _lift(kind: Any, raw: Any, where: KeyPath, place: Any) -> Any:
-    """Give every bare fact its origin and its source, as the type says where facts stand."""
+    """Give every bare fact its origin and its source; the type says where facts stand."""
     kind = _known(kind)
     if kind is Sourced or get_origin(kind) is Sourced:
         if isinstance(raw, dict):
@@ -153,7 +153,7 @@ def _lift(kind: Any, raw: Any, where: KeyPath, place: Any) -> Any:
 
 
 def _known(kind: Any) -> Any:
-    """The type of a fact that is there: without its ``| None``."""
+    """The type without its ``| None``."""
     if get_origin(kind) in (UnionType, Union):
         return next(option for option in get_args(kind) if option is not type(None))
     return kind
@@ -251,7 +251,7 @@ def _key(name: str) -> str:
 
 
 class _Writer:
-    """Lines of tables; of which classes a value stands on one line, it is told."""
+    """Writes lines of tables; values of the classes in `inline` stand on one line."""
 
     def __init__(self, inline: tuple[type, ...]) -> None:
         self._inline = inline

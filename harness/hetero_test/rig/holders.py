@@ -1,7 +1,7 @@
 """Who holds memory on a device: processes with their names, sizes and systemd units.
 
-A split takes the fast device whole, so what else it serves has to be seen first. Processes of
-other users cannot be looked into without root; then nothing is known, which is not nobody.
+A split occupies the fast device, so it matters what else that device serves. Processes of other
+users cannot be read without root; then the holders are unknown, which does not mean none.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def drm_holders(proc: Path) -> Mapping[str, tuple[Holder, ...]] | None:
         proc: ``/proc``, or a tree like it.
 
     Returns:
-        None where no process could be looked into.
+        None where no process could be read.
     """
     try:
         folders = [folder for folder in proc.iterdir() if folder.name.isdecimal()]
@@ -74,7 +74,7 @@ def drm_holders(proc: Path) -> Mapping[str, tuple[Holder, ...]] | None:
 
 
 def _drm_use(folder: Path) -> dict[str, int | None] | None:
-    """Bytes of VRAM by device of one process; None where it may not be looked into."""
+    """Bytes of VRAM by device of one process; None where it may not be read."""
     try:
         descriptors = sorted((folder / "fd").iterdir())[:MAX_DESCRIPTORS]
     except OSError:
@@ -118,7 +118,7 @@ def _short(program: str) -> str:
 
 
 def _unit(proc: Path, pid: int) -> str | None:
-    """The systemd service that the process belongs to; sessions of a user are none."""
+    """The systemd service that the process belongs to; a user's session is not a service."""
     units = _UNIT.findall(read_text(proc / str(pid) / "cgroup") or "")
     services = [unit for unit in units if unit.endswith(".service") and "user@" not in unit]
     return services[-1] if services else None

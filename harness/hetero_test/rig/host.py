@@ -23,7 +23,7 @@ EDGE_BYTES = 2**20
 
 
 def rig(survey: Survey) -> Rig:
-    """The devices as the engine numbers them, with what the operating system tells."""
+    """The devices as the engine numbers them, with what the operating system says."""
     facts = [
         ("CPU", _cpu()),
         ("logical processors", str(os.cpu_count()) if os.cpu_count() else None),

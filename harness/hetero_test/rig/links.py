@@ -1,10 +1,10 @@
-"""PCIe links: speeds, what ports say of themselves, and the narrowest port of a path.
+"""PCIe links: speeds of ports, the path from a device to the root, and its narrowest port.
 
-GB/s are 1e9 bytes in one direction after encoding, before packet headers: 8b/10b for
-generations 1 and 2, 128b/130b for 3 to 5, 242 of 256 bytes of a FLIT for 6 (PCI Express Base
-Specification). A copy reaches about 84 % of it (6.6 of 7.88 over OCuLink).
+GB/s are 1e9 bytes in one direction after encoding, before packet headers: 8b/10b for generations 1
+and 2, 128b/130b for 3 to 5, 242 of 256 bytes of a FLIT for 6 (PCI Express Base Specification). A
+copy reaches about 84 % of it (6.6 of 7.88 over OCuLink).
 
-The way from a device to the root, by sysfs and ``lspci``, and its facts.
+Paths and speeds come from sysfs and ``lspci``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class LinkSpeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Port:
-    """One PCI function on the way from a device to the root."""
+    """One PCI function on the path from a device to the root."""
 
     address: str
     """``0000:01:00.0``."""
@@ -155,8 +155,8 @@ def lspci_parents(text: str) -> dict[str, str]:
 def mark_tunnels(path: Sequence[Port]) -> tuple[Port, ...]:
     """Say which ports of a path are tunnels.
 
-    A tunnel port claims 2.5 GT/s and can do no more, whatever it carries. Without a sign of
-    Thunderbolt or USB4 on the path such a port is left alone: it may be an old slot.
+    A tunnel port states 2.5 GT/s as its highest speed, whatever it carries. Without a sign of
+    Thunderbolt or USB4 on the path such a port may be an old slot and is left as it is.
     """
     if not any(port.external or _TUNNEL_NAMES.search(port.name) for port in path):
         return tuple(path)
@@ -169,11 +169,11 @@ def mark_tunnels(path: Sequence[Port]) -> tuple[Port, ...]:
 
 
 def narrowest(path: Sequence[Port], *, capable: bool) -> tuple[Port, LinkSpeed] | None:
-    """The port with the least GB/s, tunnels ignored; None where no port tells its speed.
+    """The port with the least GB/s, tunnels ignored; None where no port states its speed.
 
     Args:
         path: from the device to the root.
-        capable: by what the ports can do, else by what they do now.
+        capable: by the highest speed of the ports, else by their present speed.
     """
     told = []
     for port in path:
@@ -199,7 +199,7 @@ _FOLDER = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]\Z", re.IGNOR
 
 
 class Topology:
-    """Ports and who is above whom, from sysfs where it is there and ``lspci -vv``.
+    """Ports and the bridge above each, from sysfs where it exists and ``lspci -vv``.
 
     Args:
         sysfs: ``/sys``, or a tree like it.
@@ -248,7 +248,7 @@ class Topology:
 
 
 def link_facts(path: Sequence[Port], *, state: LinkState, source: str) -> LinkFacts | None:
-    """What a path says; None where no port tells anything.
+    """The facts of a path; None where no port states any.
 
     Args:
         path: from the device to the root, tunnels marked.
@@ -302,7 +302,7 @@ def _gb_s(
     best: tuple[Port, LinkSpeed] | None,
     state: LinkState,
 ) -> Sourced[float]:
-    """The link's speed by its generation and width: seen under load, else what it can do."""
+    """The link's speed by generation and width: as read under load, else the highest possible."""
     if now is not None and (state is LinkState.UNDER_LOAD or best is None):
         speed, words = now[1], f"{now[1]} as seen {state.value.replace('_', ' ')}"
     else:

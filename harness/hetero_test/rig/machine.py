@@ -42,7 +42,7 @@ class Machine:
     read_test: Callable[[int, int], Any] | None = None
     """The test of `hetero_test.rig.probe_cpu`: bytes, threads; None: do not measure."""
     loads: Callable[[], tuple[float, float, float]] = os.getloadavg
-    """Load averages, to say when a measurement was not alone."""
+    """Load averages, to say when other work ran beside a measurement."""
 
     @cached_property
     def topology(self) -> Topology:
@@ -64,8 +64,8 @@ class Found:
 class Sampling:
     """How long devices are watched.
 
-    Idle is one look. Under load the best of many is kept, since a link that is seen fast once
-    is fast, and the mean of the utilization.
+    Idle, one sample. Under load, many: of the link the fastest is kept, since a link that was
+    fast once can be fast, and of the utilization the mean.
     """
 
     under_load: bool = False
@@ -74,7 +74,7 @@ class Sampling:
 
     @property
     def looks(self) -> int:
-        """How many times."""
+        """Number of samples."""
         return max(2, round(self.seconds / self.interval_s)) if self.under_load else 1
 
 
@@ -90,7 +90,7 @@ def join(parts: Sequence[Found]) -> Found:
 
 
 BUSY_PERCENT = 10.0
-"""A device that was never this busy was not under load, whatever the user meant to run."""
+"""A device that was never this busy was not under load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,14 +105,14 @@ class DeviceSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WatchedDevice:
-    """A device over all moments."""
+    """The samples of a device, summed up."""
 
     link: LinkFacts | None
     utilization_percent: Sourced[float] | None
     """Idle; None when it was watched under load."""
     utilization_under_load_percent: Sourced[float] | None
     loaded: bool
-    """Whether a load was seen on it."""
+    """Whether it was seen under load."""
 
 
 def watch(
@@ -120,7 +120,7 @@ def watch(
     sampling: Sampling,
     look: Callable[[], Mapping[str, DeviceSample]],
 ) -> dict[str, WatchedDevice]:
-    """Look at the devices as often as asked; by device id.
+    """Sample the devices as often as asked; the result is by device id.
 
     Args:
         machine: for the pauses between.

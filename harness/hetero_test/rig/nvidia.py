@@ -1,12 +1,10 @@
-"""NVIDIA devices, as ``nvidia-smi`` tells them in CSV.
+"""NVIDIA devices, by ``nvidia-smi`` in CSV and by the library NVML.
 
-The columns are found by their names, so any order and any selection is read, with or without
-a header and units. What a driver cannot tell (``N/A``, ``[N/A]``, ``[Not Supported]``) is None.
+The columns are found by their names, so any order and any selection is read, with or without a
+header and units. What a driver does not know (``N/A``, ``[N/A]``, ``[Not Supported]``) is None.
 
-NVIDIA devices through NVML, where the library ``nvidia-ml-py`` and a driver are there.
-
-It tells what ``nvidia-smi`` tells, faster, and processes and peer access in one go. Every call
-may fail alone ("not supported" on laptops, Jetson, in containers): such a fact is None.
+NVML (package ``nvidia-ml-py``) gives the same facts faster, with processes and peer access. Every
+call may fail alone ("not supported" on laptops, Jetson, in containers); that fact is None.
 """
 
 from __future__ import annotations
@@ -119,14 +117,14 @@ def parse_table(text: str, columns: Sequence[str] | None = None) -> tuple[dict[s
 
 
 def query(run: Runner) -> tuple[tuple[NvidiaDevice, ...], ToolResult]:
-    """Ask nvidia-smi for all devices; the result tells why there are none."""
+    """Ask nvidia-smi for all devices; the result says why there are none."""
     result = run(("nvidia-smi", f"--query-gpu={','.join(QUERY)}", "--format=csv"))
     devices = parse_smi(result.stdout) if result.state is ToolState.ANSWERED else ()
     return devices, result
 
 
 def query_holders(run: Runner) -> dict[str, tuple[Holding, ...]] | None:
-    """Processes by the device's uuid; None where nvidia-smi does not tell."""
+    """Processes by the device's uuid; None where nvidia-smi does not say."""
     result = run(("nvidia-smi", f"--query-compute-apps={','.join(APPS_QUERY)}", "--format=csv"))
     if result.state is not ToolState.ANSWERED:
         return None
@@ -220,7 +218,7 @@ def _whole(text: str | None) -> int | None:
 
 
 def _mib(text: str | None) -> int | None:
-    """Bytes of what nvidia-smi calls MiB, and MB in old drivers; 0 where it knows none is None."""
+    """Bytes of what nvidia-smi calls MiB, and MB in old drivers; 0, for unknown, is None."""
     value = _number(text)
     return int(value * 2**20) if value else None
 
@@ -236,7 +234,7 @@ P2P_STATUS_OK = 0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NvmlAnswer:
-    """What the library told; `trouble` says why there is nothing."""
+    """What the library said; `trouble` says why it said nothing."""
 
     devices: tuple[NvidiaDevice, ...] = ()
     peer_access: dict[tuple[int, int], bool] | None = None
@@ -328,7 +326,7 @@ def _nvml_device(nvml: Any, index: int, handle: Any, driver: str | None) -> Nvid
 
 
 def _holders(ask: Callable[[str], Any | None]) -> tuple[Holding, ...] | None:
-    """Compute and graphics processes, each once; None where the driver tells neither."""
+    """Compute and graphics processes, each once; None where the driver lists neither."""
     found: dict[int, Holding] = {}
     told = False
     for name in (

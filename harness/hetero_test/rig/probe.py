@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 
 READ_TEST_PASSES = 7
-"""Of the read test of the memory, where the rig is what is asked for."""
+"""Passes of the read test of the memory for ``hetero-test rig``."""
 
 
 def this_machine(*, passes: int | None = READ_TEST_PASSES) -> Machine:
     """The machine that this program runs on.
 
     Args:
-        passes: how often the read test reads the memory; None: it is not run.
+        passes: passes of the read test of the memory; None: the test is not run.
     """
     read_test = None if passes is None else partial(read_bandwidth, repeats=passes)
     return Machine(nvml=import_nvml(), read_test=read_test)
@@ -46,12 +46,12 @@ def probe_rig(machine: Machine, sampling: Sampling, *, uma: bool | None = None) 
     Args:
         machine: where to look.
         sampling: idle, or under the load that the user runs meanwhile.
-        uma: whether the memory of the one GPU is the system's, where ggml says so.
+        uma: whether the memory of the only GPU is the system's, by ggml; None: it did not say.
     """
     host = probe_host(machine)
     total = host.memory_bytes.value if host.memory_bytes else None
     processor = host.cpu.name.value if host.cpu.name else None
-    # The accelerators go first: the host's read test has run, and they are to be seen idle.
+    # The host comes first: its read test is over when the accelerators are looked at, idle.
     parts = [
         probe_nvidia(machine, sampling, memory_total=total),
         probe_amd(machine, sampling, memory_total=total, processor=processor, uma=uma),
@@ -83,7 +83,7 @@ def probe_rig(machine: Machine, sampling: Sampling, *, uma: bool | None = None) 
 
 NVIDIA_VENDOR = "0x10de"
 MAKERS = {"0x8086": "Intel"}
-"""Makers whose cards compute. Others (server management chips, virtual screens) do not."""
+"""Makers whose cards compute; server management chips and virtual screens do not."""
 
 
 def probe_other(machine: Machine, sampling: Sampling) -> Found:

@@ -27,7 +27,7 @@ ROCM_SMI = (
     ("--showmeminfo", "gtt", "--json"),
     ("--showproductname", "--showbus", "--showuse", "--showdriverversion", "--json"),
 )
-"""One call a pool: a call for both does not always give both."""
+"""One call for each pool: a call for both does not always give both."""
 
 
 def probe_amd(
@@ -79,7 +79,7 @@ def probe_amd(
 
 
 def _rocm_smi(machine: Machine) -> tuple[tuple[amd.AmdDevice, ...], str | None]:
-    """Devices by rocm-smi, and why it told nothing."""
+    """Devices by rocm-smi, and why it named none."""
     found: dict[int, AmdDevice] = {}
     trouble: str | None = None
     for arguments in ROCM_SMI:

@@ -1,10 +1,8 @@
-"""The host: its processor as a device, its memory, and what else runs on it.
+"""The host: its processor as a device, its memory and how fast it reads, and what else runs on it.
 
-A small test of how fast the host reads its memory.
-
-Every thread sums its own slice of a large array of int64: one pass over memory with no more
-arithmetic than the vector units do on the way, as decoding reads weights. One thread cannot
-fill many channels, so all cores take part; numpy lets go of the interpreter meanwhile.
+In the read test every thread sums its own slice of a large array of int64: one pass over memory
+with no more arithmetic than the vector units do meanwhile, as decoding reads weights. One thread
+cannot fill many channels, so all cores take part; numpy releases the interpreter lock.
 """
 
 from __future__ import annotations
@@ -36,10 +34,10 @@ if TYPE_CHECKING:
     from hetero_test.rig.machine import Machine
 
 HEAVY_SHARE = 0.05
-"""A process with so much of the memory is named."""
+"""Share of the memory from which a process is named."""
 MOST_HEAVY = 8
 BUSY = 0.25
-"""Load a core from which a read test was not alone."""
+"""Load per core from which other work ran beside a read test."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +105,7 @@ def _read(
     limit: Sourced[int] | None,
     told: Sourced[float] | None,
 ) -> tuple[Sourced[float] | None, str | None]:
-    """The read test, and a remark where it did not run or not alone."""
+    """The read test, and a remark where it did not run or other work ran beside it."""
     if machine.read_test is None:
         return None, "the bandwidth of the system's memory was not measured (--no-read-test)"
     free = min(fact.value for fact in (available, limit) if fact) if available else None
@@ -128,9 +126,10 @@ def _read(
 def _widened(
     fact: Sourced[float], factor: float, why: str, told: Sourced[float] | None
 ) -> Sourced[float]:
-    """What was measured beside other work: up to its share of the machine more, or the data sheet.
+    """What was measured beside other work, with its upper end raised.
 
-    Work that waits for a core takes as large a part of them as one that reads.
+    Other work takes cores in proportion to its load, so the end rises by that share, at most to
+    the data sheet.
     """
     high = fact.value if fact.high is None else fact.high
     most = fact.value * factor if told is None else min(fact.value * factor, told.value)
@@ -143,7 +142,7 @@ def _widened(
 
 
 def _heavy(machine: Machine, total: Sourced[int] | None) -> tuple[Holder, ...] | None:
-    """Processes with much of the memory, largest first; None where none can be looked into."""
+    """Processes with much of the memory, largest first; None where none can be read."""
     if total is None or not machine.proc.is_dir():
         return None
     from hetero_test.rig.holders import name_holders
@@ -176,13 +175,13 @@ GIB = 2**30
 USUAL_BYTES = GIB // 2
 MOST_BYTES = 4 * GIB
 CACHES = 4
-"""How many times the last cache the array is: less would be read from the cache in part."""
+"""Size of the array in last-level caches: a smaller one would partly be read from the cache."""
 SHARE_OF_FREE = 8
-"""At most one part in so many of the free memory is taken."""
+"""The array takes at most this fraction of the free memory, as 1/n."""
 
 
 def size_for(available_bytes: int, cache_bytes: int = 0) -> int | None:
-    """How much memory the test takes; None where too little is free to tell anything.
+    """How much memory the test takes; None where too little is free for a result.
 
     Args:
         available_bytes: what is free.
@@ -212,7 +211,7 @@ def read_bandwidth(
 
     elements = size_bytes // 8 // threads * threads
     array = np.zeros(elements, dtype=np.int64)
-    array += 1  # touch every page: zeros alone would all be one page of the system's
+    array += 1  # touch every page: untouched zeros share one page
     slices = np.split(array, threads)
     speeds = []
     with ThreadPoolExecutor(threads) as pool:

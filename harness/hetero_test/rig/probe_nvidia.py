@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from hetero_test.rig.machine import Machine, Sampling
 
 HIDDEN_BYTES = 2**30
-"""More than this in use and no process seen means that the processes are hidden from us."""
+"""With more than this in use and no process seen, the processes are hidden from this one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ def _look(machine: Machine, first: _Answer) -> Mapping[str, DeviceSample]:
         path = machine.topology.path(device.address) if device.address else ()
         source = "sysfs"
         if not any(port.now or port.capable for port in path) and (device.now or device.capable):
-            # No sysfs (WSL) or no rights: the driver tells of the device's own port alone.
+            # Without sysfs (WSL) or rights only the device's own port is known, by the driver.
             path = (_own_port(device, device.now, device.capable),)
             source = f"{first.source} (the device's own port alone)"
         looks[f"CUDA{i}"] = DeviceSample(

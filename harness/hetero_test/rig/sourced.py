@@ -22,7 +22,7 @@ class Origin(StrEnum):
     MEASURED = "measured"
     """Read from the machine, the file or a run: a tool, a driver, a header, a stopwatch."""
     SPECIFIED = "specified"
-    """Told by a data sheet, a standard or the user: an upper bound where it is a speed."""
+    """Stated by a data sheet, a standard or the user: an upper bound where it is a speed."""
     ASSUMED = "assumed"
     """Neither: a default of this program, or a conclusion from something else."""
 
@@ -35,7 +35,7 @@ class Sourced(Generic[T]):
 
     Raises:
         ValueError: the source is empty, a number is not finite, or the interval is only
-            half given, belongs to something that is no number, or leaves out the value.
+            half given, belongs to something that is not a number, or leaves out the value.
     """
 
     value: T
@@ -72,7 +72,7 @@ def measured(value: T, source: str) -> Sourced[T]:
 
 
 def specified(value: T, source: str) -> Sourced[T]:
-    """A fact that a data sheet, a standard or the user told."""
+    """A fact that a data sheet, a standard or the user stated."""
     return Sourced(value=value, origin=Origin.SPECIFIED, source=source)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _DEVICES: Final = (*flags.DEVICES, "--main-device")
 _DRAFT_DEVICES: Final = (*flags.DRAFT_DEVICES, "--draft-device")
-"""Strata's two device flags are read as well: they say the same by a device's number."""
+"""Strata's two device flags are read as well; they name a device by its number."""
 _DRAFTING: Final = (flags.SPECULATION, flags.DRAFT_LENGTH)
 _WITH_VALUE: Final = frozenset(
     {
@@ -37,7 +37,7 @@ _WITH_VALUE: Final = frozenset(
     }
 )
 ALL_LAYERS: Final = 99
-"""``-ngl`` from which all layers are meant, as people write it."""
+"""``-ngl`` from which all layers are meant, as people write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class PlacementFlags:
 
     @property
     def says_something(self) -> bool:
-        """Whether it places anything at all."""
+        """Whether it places anything."""
         return self != PlacementFlags()
 
     def expert_device(self, layer: int) -> str | None:
@@ -188,7 +188,7 @@ def both(text: str, *, ik_flags: str | None = None) -> tuple[EngineFlags, ...]:
 
 
 def joined(first: Sequence[EngineFlags], second: Sequence[EngineFlags]) -> tuple[EngineFlags, ...]:
-    """Flags of a placement and more of them, engine by engine."""
+    """Two lists of flags joined, engine by engine."""
     return tuple(
         EngineFlags(engine=a.engine, flags=f"{a.flags} {b.flags}")
         for a, b in zip(first, second, strict=True)
@@ -257,7 +257,7 @@ def by_role(
 def some_experts(
     big: str, card: str, layers: Sequence[int], *, big_is_cpu: bool
 ) -> tuple[EngineFlags, ...]:
-    """Everything on the big device but the routed experts of these layers.
+    """Everything on the big device except the routed experts of these layers.
 
     Args:
         big: id of the device that has all else.
@@ -290,7 +290,7 @@ def cards_and_host(
 
 
 def partly_host(device: str, layers: int) -> tuple[EngineFlags, ...]:
-    """So many layers on a card, the rest on the CPU."""
+    """A number of layers on a card, the rest on the CPU."""
     return both(f"-dev {device} -ngl {layers}", ik_flags=f"-ngl {layers}")
 
 

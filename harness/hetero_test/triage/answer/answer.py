@@ -123,7 +123,7 @@ def answer(question: TriageQuestion, estimates: Estimates, widening: float) -> T
 
 
 def _measured(question: TriageQuestion, alone: Sequence[Option]) -> dict[str, Speeds]:
-    """What was measured of devices alone, by the key of the option."""
+    """Measured speeds of devices alone, by the key of the option."""
     found = {}
     for option in alone:
         device = question.rig.device(option.devices[0])
@@ -140,11 +140,11 @@ def _rival(
     splits: Sequence[Option],
     measured: Mapping[str, Speeds],
 ) -> Rival | None:
-    """What runs today: as told, else the fastest device alone that holds it."""
+    """What runs today: as the user gave it, else the fastest device alone that holds the model."""
     fitting = [o for o in alone if fits(o.fills) is not Fit.NO]
     cards = {device.id for device in accelerators(question.rig)}
     if len(cards) > 1 and not any(cards & set(option.devices) for option in fitting):
-        # No card holds it, and there are several: one of them beside the host is the boring way.
+        # None of several cards holds the model: one of them beside the host is the boring way.
         fitting += [
             option
             for option in splits
@@ -234,9 +234,9 @@ def _ranked(
 
 
 def _is_today(rival: Rival, forecast: Forecast) -> bool:
-    """Whether an option is what the others are compared with, as far as can be told.
+    """Whether an option is what the others are compared with, as far as is known.
 
-    A speed that was told lies in its interval, or something else runs (with drafting, say).
+    A speed outside its interval means that something else runs (with drafting, for example).
     """
     if rival.option is None or rival.option.key != forecast.option.key:
         return False

@@ -1,4 +1,4 @@
-"""What the user's baselines change in what is believed, and where they contradict the rig."""
+"""How the user's baselines change the estimates, and where they contradict the rig."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hetero_test.triage.options.question import TriageQuestion
 
 CONTRADICTION = 2.5
-"""Standard deviations by which a baseline and what the rig tells may differ."""
+"""Standard deviations by which a baseline and the rig's figures may differ."""
 OWN_FAULT = 3.0
 """How much more than the surprise a contradicted device's own speed is loosened, so that it and
 not the cost of a layer explains the surprise."""
@@ -36,12 +36,13 @@ def baseline(question: TriageQuestion, device: DeviceFacts) -> Speeds | None:
 def recalibrate(
     estimates: Estimates, question: TriageQuestion, alone: Sequence[Option]
 ) -> dict[str, str]:
-    """Learn from the measured speed of single devices; returned is what contradicts the rig.
+    """Learn from the measured speed of single devices.
 
-    By the id of the device, in a sentence.
+    A speed that no device of the class explains is taken as special to the device, and nothing
+    is concluded from it about the others.
 
-    What no device of its class would explain is taken for the device's own and teaches nothing
-    of the others.
+    Returns:
+        What contradicts the rig, a sentence by the id of each device.
     """
     found = {}
     for option in alone:

@@ -1,8 +1,8 @@
 """What a run teaches about a rig: cost of a split and effective bandwidths, into the rig file.
 
-The decode speed of every usable variant whose flags say a placement is a measurement; estimates are
-conditioned on all of them together, and what is then believed of this rig is written down with
-its 80 % interval. Runs that drafted are left out, since their speed is not that of a step.
+The decode speed of every usable variant whose flags say a placement is a measurement. The
+estimates are conditioned on all of them together, and what they then say of this rig is written
+with its 80 % interval. Runs that drafted are left out, since their speed is not that of a step.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """One variant that teaches."""
+    """One variant that something is learned from."""
 
     variant: str
     tok_s: float
@@ -49,12 +49,12 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A rig with what a run taught, and what it was taught by."""
+    """A rig with what was learned from a run, and the variants that it was learned from."""
 
     rig: RigFacts
     lessons: tuple[Lesson, ...]
     passed_over: tuple[tuple[str, str], ...]
-    """Variants that teach nothing, and why."""
+    """Variants that nothing is learned from, and why."""
 
 
 def calibrate(question: TriageQuestion, estimates: Estimates, rundir: Path) -> Calibration:
@@ -62,11 +62,11 @@ def calibrate(question: TriageQuestion, estimates: Estimates, rundir: Path) -> C
 
     Args:
         question: the model that was run, on the rig to be fitted, at the depth that was decoded.
-        estimates: what the points teach; not changed.
+        estimates: fitted to the points; not changed.
         rundir: holds ``run.json``.
 
     Raises:
-        UsageError: there is no such run, or none of its variants teaches anything.
+        UsageError: there is no such run, or nothing is learned from any of its variants.
     """
     document = read_run(rundir)
     lessons, passed_over = _lessons(_unfitted(question), document, rundir)
@@ -91,7 +91,7 @@ def read_run(rundir: Path) -> Mapping[str, Any]:
     """``run.json`` of a run directory.
 
     Raises:
-        UsageError: it is not there, or no such document, with the place in it.
+        UsageError: it cannot be read, or is not such a document, with the place in it.
     """
     path = rundir / "run.json"
     try:
@@ -146,7 +146,7 @@ def _drafted(document: Mapping[str, Any], variant: str) -> bool:
 
 
 def _splits_of(document: Mapping[str, Any], variant: str, rundir: Path) -> int | None:
-    """Splits from the log of a variant's runs; None: no log tells them."""
+    """Splits from the log of a variant's runs; None: no log has them."""
     for run in document.get("runs", []):
         if str(run.get("variant")) != variant:
             continue
@@ -166,7 +166,7 @@ def _splits_of(document: Mapping[str, Any], variant: str, rundir: Path) -> int |
 def _device(
     device: DeviceFacts, lessons: list[Lesson], estimates: Estimates, source: str
 ) -> DeviceFacts:
-    """The device with effective bandwidths, one for each kind of work it was seen doing."""
+    """The device with effective bandwidths, one for each kind of work that was measured on it."""
     kept = {(e.workload, e.quantization): e for e in device.bandwidth_effective}
     for lesson in lessons:
         for part in lesson.placement.reads:
@@ -187,7 +187,7 @@ def _device(
 def _with_costs(
     rig: RigFacts, lessons: list[Lesson], estimates: Estimates, source: str
 ) -> RigFacts:
-    """The rig with what splits and layers cost here, where some lesson had them."""
+    """The rig with the costs of splits and layers, where some lesson has them."""
 
     def fitted(name: str) -> Sourced[float]:
         value, spread = estimates.predict(partial(_log_of, name))

@@ -1,8 +1,8 @@
-"""A prediction beside a run: predicted, measured, and the gap.
+"""A prediction compared with a run: predicted, measured, and the gap.
 
 Pure: two JSON documents in, rows out. An option of the prediction and a variant of the run belong
-together when the variant's flags place the same, or when the variant is named after the option;
-the variant that is the user's own command stands beside what the prediction compared with.
+together when the variant's flags place alike, or when the variant is named after the option; the
+variant that is the user's own command is compared with the prediction's incumbent.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Compared:
     speed: str
     """``decode`` or ``prefill``."""
     option: str | None
-    """Title of the option that predicts it; None: none does."""
+    """Title of the option that predicts it; None: no option does."""
     low: float | None
     predicted: float | None
     high: float | None
     measured: float | None
-    """Median over the usable runs; None: no run told it."""
+    """Median over the usable runs; None: no run has it."""
 
     @property
     def gap(self) -> float | None:
@@ -124,7 +124,7 @@ def _row(
 
 
 def measured(runs: Iterable[Mapping[str, Any]], variant: str, key: str) -> float | None:
-    """Median of a speed over the usable runs of a variant; None: none told it."""
+    """Median of a speed over the usable runs of a variant; None: no run has it."""
     told = [
         float(run[key])
         for run in runs

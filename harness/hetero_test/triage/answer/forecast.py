@@ -1,4 +1,4 @@
-"""What an option is predicted to do, with its interval, and which unknown decides that."""
+"""The predicted speeds of an option with their intervals, and the unknown that decides."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ REACH = math.log(1000)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decider:
-    """The unknown that leaves most of the gain in doubt."""
+    """The unknown with the largest share in the variance of the gain."""
 
     name: str
-    """As `priors` calls it, with the device that it belongs to where there is one."""
+    """Its name in `priors`, with its device where it has one."""
     value: float
     """Its middle, in `unit`."""
     unit: str
     share: float
-    """Of the variance of the gain."""
+    """Its share of the variance of the gain."""
     turns_at: float | None
-    """Its value at which the gain vanishes, all else at the middle; None: at none."""
+    """Its value at which the gain vanishes, all else at the middle; None: no value does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,17 +68,17 @@ class Forecast:
     gain: Interval | None
     """Decode against the incumbent; None: there is none, or an input is lacking."""
     prefill: Interval | None
-    """tok/s; None: cannot be told."""
+    """tok/s; None: unknown."""
     prefill_gain: Interval | None
     request_gain: Interval | None
     """Whole requests against the incumbent, prompt and reply; ends where both speeds end."""
     terms: tuple[Term, ...]
     decider: Decider | None
     break_even_prompt: float | None = None
-    """Prompt tokens a reply token at which requests take as long as the incumbent's; None:
-    no such number, since both speeds gain or both lose."""
+    """Prompt tokens per reply token at which requests take as long as the incumbent's; None:
+    there is no such number, since both speeds gain or both lose."""
     break_even_batch: int | None = None
-    """Batch from which they do, where weights are uploaded; None: none, or nothing is."""
+    """Batch from which they do, where weights are uploaded; None: no batch, or no uploads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,17 +88,18 @@ class Rival:
     label: str
     speeds: Speeds
     measured: bool
-    """Whether the decode speed was; else it is the forecast of `option`."""
+    """Whether the decode speed was measured; else it is the forecast of `option`."""
     option: Option | None = None
     baseline: Speeds | None = None
-    """What was measured of `option` alone; `speeds` has it, and forecasts for the rest."""
+    """Measured speeds of `option`; `speeds` has them, and forecasts where they are missing."""
 
 
 class Forecaster:
     """Turns options into forecasts.
 
     Args:
-        estimates: after the points and the user's baselines; not changed but for unknowns met.
+        estimates: fitted to the points and the user's baselines; only gain unknowns that are
+            looked up for the first time.
         widening: q of `scoring`.
         measured: what was measured of options as they are, by their keys.
     """
@@ -120,7 +121,7 @@ class Forecaster:
 
     def read_tok_s(self, option: Option) -> float:
         """Tokens a second by reading alone, without what a layer or a split costs beside."""
-        whole = self.decode(option).value  # meets the unknowns that the terms look up
+        whole = self.decode(option).value  # so that all unknowns of the terms are held
         terms = token_terms(option.placement, self._estimates.reader())
         reading = sum(term.amount for term in terms if term.where)
         return 1e3 / reading if reading else whole
@@ -195,7 +196,7 @@ class Forecaster:
         )
 
     def _turning_factor(self, model: Callable[[Reader], float], name: str) -> float | None:
-        """Factor on an unknown at which the model comes to zero; None: within reach at none."""
+        """Factor on an unknown at which the model is zero; None: there is none within reach."""
 
         def at(log_factor: float) -> float:
             return model(self._estimates.shifted(name, math.exp(log_factor)))
@@ -214,7 +215,7 @@ class Forecaster:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Told:
-    """An unknown as people would say it."""
+    """An unknown with its value in its own unit."""
 
     name: str
     value: float
@@ -224,7 +225,7 @@ class _Told:
 
 
 def _in_words(name: str, placements: Sequence[Placement], estimates: Estimates) -> _Told:
-    """An unknown in its own unit; what scales a device's bandwidth as that bandwidth."""
+    """An unknown in its own unit; a factor on a bandwidth as that bandwidth."""
     base, _, device_id = name.partition("@")
     if base == "drafting:tokens" and placements[0].drafting is not None:
         drafting = placements[0].drafting
@@ -290,7 +291,7 @@ def _request(
 
 
 def _even_prompt(ours: tuple[float, float | None], rival: Speeds) -> float | None:
-    """Prompt tokens a reply token at which both take as long: saved ms / lost ms."""
+    """Prompt tokens per reply token at which both take equally long: saved ms / lost ms."""
     decode, prefill = ours
     if prefill is None or not rival.prefill_tok_s:
         return None

@@ -1,4 +1,4 @@
-"""A thing that can spoil a split, and whether it was looked for."""
+"""A hazard, which can spoil a split, and whether it was checked."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class State(StrEnum):
-    """What looking for a hazard gave."""
+    """The outcome of a check."""
 
     PRESENT = "present"
     ABSENT = "absent"
@@ -21,20 +21,20 @@ class Hazard:
     name: str
     state: State
     evidence: str
-    """What was seen, or what would show it."""
+    """What was found, or what would show it."""
     advice: str = ""
 
 
 def present(name: str, evidence: str, advice: str = "") -> Hazard:
-    """It is there."""
+    """The hazard is present."""
     return Hazard(name=name, state=State.PRESENT, evidence=evidence, advice=advice)
 
 
 def absent(name: str, evidence: str) -> Hazard:
-    """It was looked for and is not there."""
+    """The hazard was checked and is absent."""
     return Hazard(name=name, state=State.ABSENT, evidence=evidence)
 
 
 def not_checked(name: str, how: str) -> Hazard:
-    """It was not looked for; `how` says what would show it."""
+    """The hazard was not checked; `how` says what would show it."""
     return Hazard(name=name, state=State.NOT_CHECKED, evidence=how)

@@ -19,7 +19,7 @@ GIB = 2**30
 BACKENDS = ("CUDA", "HIP", "VULKAN", "SYCL", "METAL", "RPC")
 """Backends of ggml by the names of its build options (``GGML_CUDA`` …)."""
 NEEDS = {"CUDA": "CUDA", "ROCm": "HIP", "HIP": "HIP", "Vulkan": "VULKAN", "RPC": "RPC"}
-"""Which backend a device's name asks for."""
+"""The backend that a device needs, by how its name begins."""
 
 
 def model_hazards(question: TriageQuestion, sizes: ModelBytes) -> list[Hazard]:
@@ -90,7 +90,7 @@ def _bytes_known(question: TriageQuestion) -> Hazard:
 
 
 def _backends(question: TriageQuestion) -> list[Hazard]:
-    """Which backends the build has off, and whether a device needs one of them."""
+    """Which backends the build lacks, and whether a device needs one of them."""
     name = "the build lacks a backend"
     if question.build_dir is None:
         return [not_checked(name, "give --build-dir DIR")]
@@ -114,7 +114,7 @@ def _backends(question: TriageQuestion) -> list[Hazard]:
 def build_options(build_dir: Path) -> dict[str, bool]:
     """Backends of a build: from CMake's cache, else from the libraries beside the binaries.
 
-    An empty mapping says that neither was found.
+    The mapping is empty where neither was found.
     """
     for folder in (build_dir, build_dir.parent):
         cache = folder / "CMakeCache.txt"

@@ -18,7 +18,7 @@ BUSY_PERCENT = 5.0
 
 
 def rig_hazards(question: TriageQuestion) -> list[Hazard]:
-    """One check a device and kind, in the order of the devices."""
+    """One check per device and kind, in the order of the devices."""
     found = [_alone(question, device) for device in question.rig.devices]
     for device in accelerators(question.rig):
         found.append(_other_work(device))

@@ -1,4 +1,4 @@
-"""Every number that the answer rests on, with where it came from."""
+"""Every number that the answer rests on, with its source."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _of_user(question: TriageQuestion) -> list[Input]:
 
 
 def _of_points(estimates: Estimates) -> list[Input]:
-    """Unknowns that were looked up, with the 80 % range that the points leave."""
+    """Unknowns that were used, with the 80 % range that the points leave."""
     found = []
     for name in estimates.names:
         told = name.startswith(("told:", "drafting:", "device:", "nominal:"))

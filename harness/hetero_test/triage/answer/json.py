@@ -1,8 +1,8 @@
 """``hetero-test/triage/1``: an answer as the JSON document that other programs read.
 
-First version. Speeds are tok/s, times milliseconds, sizes bytes; an interval is
-``{low, value, high}`` at 80 %. Unknown is null, never 0. The reports render from this document,
-so they can be made again from a file; `beside` puts it beside a run.
+First version. Speeds are tok/s, times milliseconds, sizes bytes; an interval is ``{low, value,
+high}`` at 80 %. Unknown is null, never 0. The reports render from this document, so they can be
+made again from a file; `compare_with_run` compares it with a run.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def answer_document(answer: TriageAnswer, *, points: int, sources: int) -> dict[
 
 
 def _from(rival: Rival, speed: str) -> str | None:
-    """Whether a speed of what runs today was told, measured or predicted; None: not known."""
+    """Whether a speed of what runs today was given, measured or predicted; None: unknown."""
     if getattr(rival.speeds, speed) is None:
         return None
     if rival.measured:

@@ -1,6 +1,6 @@
-"""What does not help on this rig with this model, by name, and why.
+"""What does not help on this rig with this model, and why.
 
-What to know of a rig's bandwidths before its answer is read: assumed, uneven, unbelievable.
+And what to know of a rig's bandwidths before its answer is read: assumed, uncertain, unbelievable.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NARROW_GB_S = 8.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NotHelpful:
-    """One idea that comes up, and why it is none here."""
+    """One idea that comes up, and why it does not help here."""
 
     what: str
     why: str
@@ -158,9 +158,9 @@ def _over_the_link(question: TriageQuestion, sizes: ModelBytes) -> list[NotHelpf
 
 
 UNEVEN = 1.5
-"""Upper over lower end from which a measured bandwidth had better be measured again."""
+"""Upper over lower end from which a bandwidth should be measured again."""
 LITTLE = 0.5
-"""Share of the data sheet below which a measurement is remarked upon."""
+"""Share of the data sheet below which a measurement gets a remark."""
 
 
 def cautions(question: TriageQuestion) -> list[str]:
@@ -192,7 +192,7 @@ def _of(question: TriageQuestion, device: DeviceFacts) -> Iterator[str]:
 
 
 def contradicts_its_data_sheet(device: DeviceFacts) -> bool:
-    """Whether what was measured of its memory is far from what is specified of it."""
+    """Whether the measured bandwidth of its memory is far from the specified one."""
     told, read = device.bandwidth_specified_gb_s, device.bandwidth_measured_gb_s
     if told is None or read is None or device.bandwidth_effective:
         return False

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from hetero_test.triage.model.facts import ModelFacts
 
 READ_TEST_PASSES = 3
-"""Of the read test of the memory, where an answer is waited for."""
+"""Passes of the read test of the memory, fewer here since somebody waits for the answer."""
 OWN = "own"
-"""What ``--draft`` says for the model's own head."""
+"""Value of ``--draft`` for the model's own head."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +127,7 @@ def speeds(text: str, flag: str) -> Speeds:
     """``TOK_S`` or ``TOK_S,PREFILL_TOK_S``.
 
     Raises:
-        UsageError: it is no such text.
+        UsageError: the text has another form.
     """
     decode, comma, prefill = text.partition(",")
     return Speeds(

@@ -1,7 +1,7 @@
 """The JSON documents that triage reads back: a prediction, and a run.
 
 Both are files that a user names, and may have been made by another version or edited by hand. So
-what is used of them is checked before anything is, and what is not used may be anything.
+all parts that are used are checked first; other parts may be anything.
 """
 
 from __future__ import annotations
@@ -83,19 +83,19 @@ class _RunDocument(_Shape):
 
 
 def prediction(text: str | bytes) -> Mapping[str, Any]:
-    """A document of schema ``hetero-test/triage/1``: speeds in tok/s, as `answer_json` says.
+    """A document of schema ``hetero-test/triage/1``: speeds in tok/s, as `triage.answer.json` says.
 
     Raises:
-        JsonError: it is none, with the place.
+        JsonError: it is not such a document, with the place.
     """
     return _checked(text, PREDICTION, _Prediction)
 
 
 def run(text: str | bytes) -> Mapping[str, Any]:
-    """A document of schema ``hetero-test/run/1``: speeds in tok/s, as `run_json` says.
+    """A document of schema ``hetero-test/run/1``: speeds in tok/s, as `store.run_json` says.
 
     Raises:
-        JsonError: it is none, with the place.
+        JsonError: it is not such a document, with the place.
     """
     return _checked(text, RUN, _RunDocument)
 

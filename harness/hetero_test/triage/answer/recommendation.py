@@ -1,8 +1,8 @@
 """GO, NO-GO or MEASURE FIRST: what a forecast is worth.
 
 A gain inside its own interval is never GO. What does not fit is NO-GO; what gains in decode and
-loses more in prefill is NO-GO, with the workload at which that turns. Two devices are occupied
-by a split, so one that gains less than a twentieth is not worth its trouble.
+loses more in prefill is NO-GO, with the workload at which that turns. A split occupies two
+devices, so one that gains less than a twentieth is not worth its trouble.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ WHAT_TO_MEASURE = {
     "rate": ("speed of a device", "decode of each device alone (--baseline)"),
     "rpc": ("cost of a message", "decode through RPC on this machine"),
 }
-"""What an unknown is in words and how it is measured, by the longest name that begins it."""
+"""An unknown in words and how to measure it, by the longest key that its name begins with."""
 _BANDWIDTH = ("bandwidth that {device} reaches", "decode of {device} alone (--baseline)")
 
 
@@ -63,7 +63,7 @@ class Recommendation:
     decides: str
     """The one number that decides it."""
     measure: str
-    """What to measure to be surer."""
+    """What to measure to be more certain."""
     fit: Fit
 
 
@@ -74,13 +74,13 @@ def recommend(
     alone_known: bool,
     contradicted: Sequence[str] = (),
 ) -> Recommendation:
-    """The verdict on an option.
+    """The recommendation on an option.
 
     Args:
         question: how the model is used.
         forecast: the option's.
-        alone_known: whether the speed of every device's memory is told or measured.
-        contradicted: its devices whose baseline and bandwidth do not go together.
+        alone_known: whether the speed of every device's memory is given or measured.
+        contradicted: its devices whose baseline and bandwidth contradict each other.
     """
     option = forecast.option
     fit = fits(option.fills)
@@ -138,7 +138,7 @@ def decider_words(decider: Decider | None) -> tuple[str, str]:
 
 
 def _elsewhere(gain: Interval, reason: str) -> tuple[Call, str]:
-    """What another engine than today's is worth: never GO, since its speed is another's."""
+    """What another engine than today's is worth: never GO, since its speed is not known."""
     if gain.value < PROMISING:
         return Call.NO_GO, f"{reason}; not worth another engine"
     return Call.MEASURE_FIRST, f"{reason}, in another engine than today's"

@@ -1,14 +1,12 @@
-"""What a round of speculation costs, in steps of the target alone, and when it pays.
+"""What a round of speculation costs, how many tokens it commits, and when it pays.
 
 speed-up = E / (K r + V(K + 1)): E tokens are committed for K draft steps of r each and one
 verification of K + 1 rows. The published formula (Leviathan et al. 2023,
-https://arxiv.org/abs/2211.17192) has V = 1; measured, a row more costs β = 0.05 to 0.8.
+https://arxiv.org/abs/2211.17192) has V = 1; measured, one more row costs β = 0.05 to 0.8 steps.
 
-How many tokens a round of speculation commits, from whatever a runtime prints.
-
-Runtimes print accepted/drafted, counters or counts by position. None of these is p, the
-chance that a draft is accepted *given* that all before it were: with accepted/drafted 0.42 at
-four drafts a round commits 2.68 tokens, while 0.42 taken as p would say 1.70.
+Runtimes print accepted/drafted, counters or counts by position. None of these is p, the chance
+that a draft is accepted *given* that all before it were: with accepted/drafted 0.42 at four drafts
+a round commits 2.68 tokens, while 0.42 taken as p would say 1.70.
 """
 
 from __future__ import annotations
@@ -46,7 +44,7 @@ def unique_experts(experts: int, used: int, rows: int) -> float:
 
 
 def expert_growth(experts: int, used: int, rows: int) -> float:
-    """How many times the expert bytes of one row `rows` rows read: U(T) / k.
+    """Expert bytes that `rows` rows read, as a multiple of those of one row: U(T) / k.
 
     Raises:
         ValueError: as `unique_experts`.
@@ -64,13 +62,13 @@ class Verify:
     beta: float
     """Marginal cost of one more row against a step of one row, for what is read once a batch."""
     kernel_rows: int | None = KERNEL_ROWS
-    """Rows after which more of them cost nothing more; None: they always cost."""
+    """Rows beyond which further ones cost nothing; None: each row costs."""
     expert_share: float = 0.0
     """Share of a step's time that goes into reading routed experts."""
     experts: int = 0
     used: int = 0
     eta: float = 1.0
-    """Growth of the touched experts against that of independent routing."""
+    """Growth of the touched experts, as a share of that with independent routing."""
     measured: Mapping[int, float] = field(default_factory=dict)
     """V by rows, V(1) = 1."""
 
@@ -78,7 +76,7 @@ class Verify:
         """V(T): time of a step of `rows` rows in steps of one row.
 
         Raises:
-            ValueError: there is no row, or what was measured says nothing of so many.
+            ValueError: there is no row, or nothing measured allows an interpolation.
         """
         if rows < 1:
             raise ValueError(f"a step of {rows} rows cannot be")
@@ -126,8 +124,8 @@ def break_even_p(window: int, cost: float, *, incumbent_speedup: float = 1.0) ->
     Solves (1 − p^(K+1)) / (1 − p) = cost × speed-up for p. With r 0.4, K 3 and free verification,
     a cost of 2.2, it is 0.607.
 
-    An incumbent that drafts with its own head is beaten only at a higher p than one that
-    does not draft at all. None: even p = 1 does not suffice.
+    Against an incumbent that drafts with its own head a higher p is needed than against one
+    that does not draft. None: even p = 1 does not suffice.
 
     Raises:
         ValueError: the window is below one.
@@ -188,7 +186,7 @@ def from_p(window: int, p: float) -> float:
 
 
 def conditional(accepted_at: Sequence[float]) -> tuple[float, ...]:
-    """Each position's acceptance given that the one before was accepted; 0 behind one of 0.
+    """Each position's acceptance given that the one before was accepted; 0 after a 0.
 
     Args:
         accepted_at: share of rounds that accepted position 1, 2, …
@@ -198,7 +196,7 @@ def conditional(accepted_at: Sequence[float]) -> tuple[float, ...]:
 
 
 def to_p(window: int, tokens_per_round: float) -> float:
-    """The constant p that commits so many tokens a round: `from_p`, inverted.
+    """The constant p that commits this many tokens a round: the inverse of `from_p`.
 
     Raises:
         ValueError: no p between 0 and 1 commits so many.
@@ -215,7 +213,7 @@ def to_p(window: int, tokens_per_round: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """What is known of acceptance; the strongest that is given counts.
+    """What is known of acceptance; of several given forms the strongest counts.
 
     Raises:
         ValueError: nothing is given, or the window is below one.
@@ -234,7 +232,7 @@ class Acceptance:
 
     def __post_init__(self) -> None:
         _window(self.window)
-        assert self.tokens > 0  # complains here, where it was said, not where it is used
+        assert self.tokens > 0  # raises here, where it was given, not where it is used
 
     @property
     def tokens(self) -> float:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from hetero_test.triage.model.facts import ModelFacts
 
 CONTEXT_BYTES = 400 * 2**20
-"""What a driver's context takes on a card, and fragments: 300 to 500 MiB."""
+"""What a driver's context and fragmentation take on a card: 300 to 500 MiB."""
 TOLERANCE_BYTES = 2**20
-"""What nobody fails for: sums of shares are rounded."""
+"""Less than this is not missing: sums of shares are rounded."""
 HOST_SPARE_BYTES = 2 * 2**30
 """What a host needs beside the model."""
 
@@ -49,7 +49,7 @@ class Fill:
 
     @property
     def missing(self) -> float:
-        """Bytes that are not there; 0 where it fits or nothing is known."""
+        """Bytes that are missing; 0 where it fits or the capacity is unknown."""
         lacks = 0.0 if self.capacity is None else self.used - self.capacity
         return lacks if lacks > TOLERANCE_BYTES else 0.0
 
@@ -64,7 +64,7 @@ def compute_buffer_bytes(model: ModelFacts, ubatch: int) -> float:
 
 
 def capacity(device: DeviceFacts, rig: RigFacts) -> float | None:
-    """Bytes a placement can use on a device: free ones, and of the host what it can spare."""
+    """Bytes that a placement can use on a device: what is free, less what the host needs itself."""
     told = device.free_bytes or device.memory_bytes
     own = None if told is None else float(told.value)
     if not in_system_memory(device):

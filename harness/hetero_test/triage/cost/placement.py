@@ -18,12 +18,12 @@ class DraftKind(StrEnum):
     BLOCK = "block"
     """A drafter that makes all drafts of a round in one forward (DFlash)."""
     EXTERNAL = "external"
-    """A model of its own; its cost has to be told."""
+    """A separate model; its cost has to be given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceSpeeds:
-    """What the model of time needs of a device."""
+    """What the arithmetic needs of a device: how fast it reads."""
 
     id: str
     device_class: DeviceClass
@@ -38,7 +38,7 @@ class DeviceSpeeds:
     alone_tok_s: float | None = None
     """Measured decode speed of everything that placement `a` reads, on this device alone."""
     relative: bool = False
-    """Whether bytes are only known as shares, so that nothing but measured speeds tells a rate."""
+    """Whether bytes are known as shares only, so that measured speeds alone give a rate."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ class Drafting:
     """Standard deviation of ln E."""
     kind: DraftKind = DraftKind.OWN_HEAD
     draft_cost: float | None = None
-    """r, steps of the target a draft (of a round for a block drafter); None: by kind."""
+    """r: steps of the target per draft (per round for a block drafter); None: by kind."""
     beta: float | None = None
     """Measured on this or a like device; None: by class."""
     verify: Mapping[int, float] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Drafting:
     rows: int | None = None
     """Rows of a verification; None: K + 1."""
     round_ms: float = 0.0
-    """What a round costs beside: a network round trip."""
+    """Additional milliseconds a round: a network round trip."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +101,7 @@ class Placement:
     parallel: bool = False
     """Whether the devices work on each layer together (``-sm tensor``)."""
     slowest: str | None = None
-    """The device that the others of a parallel split are taken to wait for; None: the slower."""
+    """The device that the others of a parallel split wait for; None: the slowest."""
     splits: float = 0.0
     """Graph splits a token, from the loader log."""
     split_us: float | None = None
@@ -109,15 +109,15 @@ class Placement:
     layer_us: float | None = None
     """Cost of a layer beside its reads where this rig's was fitted; None: by class."""
     cpu_layer_us: float | None = None
-    """The same of what experts on a CPU add to it."""
+    """Likewise, what experts on a CPU add to a layer."""
     staged_splits: float = 0.0
-    """Those of them that also wait for a copy between two devices without peer access."""
+    """Splits that also wait for a copy between two devices without peer access."""
     pair_latency_us: float | None = None
     """Measured device-to-device latency; None: by class."""
     peer: bool = False
     """Whether the devices reach each other's memory directly."""
     all_reduces: float = 0.0
-    """Meetings of a parallel split a token: two a layer."""
+    """All-reduces of a parallel split per token: two a layer."""
     all_reduce_rule: str = "llama.cpp"
     """Whose all-reduces: ``llama.cpp`` or ``other``."""
     link_bytes: float = 0.0

@@ -1,7 +1,7 @@
-"""What is believed of an unknown before any point or baseline is seen.
+"""The unknowns of the arithmetic, and what is assumed of each before anything was measured.
 
-Wide on purpose: the calibration points narrow them (`fit`), the user's baselines further. The
-`spread` is how much one device or rig differs from its class.
+The priors are wide on purpose: the calibration points narrow them (`learn.fit`), the user's
+baselines further.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Protocol
 
 
 class Reader(Protocol):
-    """How a model looks up an unknown: its global part times that of one device or rig."""
+    """How the arithmetic looks up an unknown: the class's value times one device's part."""
 
     def __call__(self, name: str, *, at: str = "") -> float:
         """The unknown in its own unit."""
@@ -21,7 +21,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """A log-normal first belief."""
+    """A log-normal prior."""
 
     middle: float
     """In the unit of the unknown."""
@@ -186,7 +186,7 @@ PRIORS = {
     "told:link": _told(0.05, "a copy test"),
     "told:bandwidth": _deviation(0.06),
     "told:copy": _deviation(0.05),
-    # In no doubt until a baseline contradicts what was told.
+    # Certain until a baseline contradicts it.
     "told:nominal": _deviation(0.0),
     "drafting:tokens": _told(0.03, "acceptance differs by prompt"),
     "drafting:draft": _told(0.15, "told of another run"),
@@ -196,11 +196,11 @@ PRIORS = {
         middle=0.8, sigma=0.15, spread=0.1, unit="exponent", why="hot experts serve more than count"
     ),
 }
-"""First belief by name. A deviation is asked for as ``name@device``."""
+"""Priors by name. The part of one device is looked up as ``name@device``."""
 
 
 def first_estimate(name: str) -> tuple[float, float]:
-    """Mean and standard deviation of the logarithm; the class's, or one device's deviation.
+    """Mean and standard deviation of the logarithm, of the class or of one device's part.
 
     Raises:
         KeyError: there is no such unknown.

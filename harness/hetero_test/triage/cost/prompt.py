@@ -7,8 +7,6 @@ what decode gains from a split says nothing about it. Where the weights of a slo
 - *uploaded a batch at a time* to the fast device (llama.cpp's op-offload): bytes over the link
   once a batch, plus the fast device's arithmetic;
 - *resident* on the device that computes: arithmetic alone.
-
-The time of a prompt: the regimes of `prefill`, with the unknowns filled in.
 """
 
 from __future__ import annotations
@@ -61,7 +59,7 @@ def uploaded_ms(prompt_tokens: int, ubatch: int, upload_ms: float, ms_per_token:
         ms_per_token: arithmetic of one token, ms.
 
     Raises:
-        ValueError: an upload takes less than no time, or a batch has no token.
+        ValueError: the time of an upload is negative, or a batch has no token.
     """
     if upload_ms < 0 or ubatch < 1:
         raise ValueError(f"an upload of {upload_ms} ms and a batch of {ubatch} cannot be")
@@ -96,7 +94,7 @@ def upload_starts_at(runtime: Runtime, experts: int, used: int) -> int:
 def break_even_ubatch(
     upload_ms: float, wanted_ms_per_token: float, ms_per_token: float
 ) -> int | None:
-    """Rows of a batch from which uploading takes no longer than is wanted; None: never.
+    """Rows of a batch from which uploading takes at most the wanted time; None: never.
 
     ⌈upload / (wanted − computing)⌉, both in ms a token.
     """
@@ -124,13 +122,13 @@ class Prompt:
     computing: tuple[Computing, ...]
     parallel: bool = False
     slowest: str | None = None
-    """The device that the others of a parallel split are taken to wait for; None: the slower."""
+    """The device that the others of a parallel split wait for; None: the slowest."""
     upload_gb: float = 0.0
-    """GB of weights elsewhere, that cross the link once a batch."""
+    """GB of weights elsewhere; they cross the link once a batch."""
     link_gb_s: float | None = None
-    """By generation and width; what a copy reaches of it is an unknown."""
+    """By generation and width; the share that a copy reaches is an unknown."""
     link_measured: bool = False
-    """Whether that is already what a copy reaches."""
+    """Whether `link_gb_s` is already what a copy reaches."""
 
 
 def prompt_log_ms(prompt: Prompt, read: Reader) -> float:

@@ -1,8 +1,8 @@
 """The model of time, one term a function.
 
-Units: bytes as GB (1e9 bytes), bandwidth as GB/s (1e9 bytes a second), time as milliseconds
-a token unless a name says otherwise. A term never guesses: it is given what it needs, and
-complains about a quantity that cannot be (a bandwidth of zero, a negative count).
+Units: bytes as GB (1e9 bytes), bandwidth as GB/s (1e9 bytes a second), time as milliseconds a
+token unless a name says otherwise. A term never guesses: it is given what it needs, and refuses an
+impossible quantity (a bandwidth of zero, a negative count).
 """
 
 from __future__ import annotations

@@ -25,11 +25,11 @@ COPY_SHARE = 0.85
 COPY_SIGMA = PRIORS["told:copy"].spread
 """Spread of the unknown behind a copy test."""
 TOLD = ("told:bandwidth", "told:copy", "told:nominal")
-"""Unknowns that stand for a bandwidth as it was told."""
+"""Unknowns that scale a bandwidth which the user or the rig gave."""
 TOKENS_SIGMA = PRIORS["drafting:tokens"].sigma
 """Spread of the unknown behind tokens a round."""
 STEP = "step"
-"""Unknown that stands for the whole step of a placement whose reads are not told, ms."""
+"""The unknown for the whole step of a placement whose reads are not known, ms."""
 CPUS = (DeviceClass.DESKTOP_CPU, DeviceClass.SERVER_CPU)
 
 
@@ -38,7 +38,7 @@ def token_terms(placement: Placement, read: Reader) -> tuple[Term, ...]:
 
     Args:
         placement: what is read where.
-        read: the unknowns; `priors` tells their names and units.
+        read: the unknowns; `priors` has their names and units.
     """
     step = step_terms(placement, read)
     if placement.drafting is None:
@@ -47,7 +47,7 @@ def token_terms(placement: Placement, read: Reader) -> tuple[Term, ...]:
 
 
 def step_terms(placement: Placement, read: Reader) -> tuple[Term, ...]:
-    """The same of a step of the target alone, without drafting."""
+    """Likewise, of a step of the target alone, without drafting."""
     if not placement.reads:
         return (Term(kind=TermKind.WEIGHTS, where="", amount=read(STEP), because="a whole step"),)
     if placement.hot is not None:
@@ -91,7 +91,7 @@ def log_ms(placement: Placement, read: Reader) -> float:
 
 
 def weight_gb_s(device: DeviceSpeeds, part: Read, read: Reader) -> float:
-    """Effective GB/s of a device on such weights, and so on such a type of weights."""
+    """Effective GB/s of a device on these weights and their type."""
     if device.relative:
         return read("rate", at=device.id)
     work = "moe" if part.experts else "dense"
@@ -103,7 +103,7 @@ def weight_gb_s(device: DeviceSpeeds, part: Read, read: Reader) -> float:
 
 
 def own_unknowns(device: DeviceSpeeds) -> tuple[str, ...]:
-    """Unknowns by which this device alone may be other than what is told of it."""
+    """Unknowns by which this device may differ from what the rig says of it."""
     found = (f"told:nominal@{device.id}",)
     return (*found, f"told:bandwidth@{device.id}") if device.effective_gb_s else found
 
@@ -114,7 +114,7 @@ def nominal_gb_s(device: DeviceSpeeds, read: Reader) -> float:
         rate = device.copy_gb_s / COPY_SHARE * read("told:nominal", at=device.id)
         if not device.copy_sigma:
             return rate
-        # The unknown has one spread for all; what is less sure follows a power of it.
+        # The unknown has one spread for all; what is less certain follows a power of it.
         power: float = device.copy_sigma / COPY_SIGMA
         return rate * math.exp(power * math.log(read("told:copy", at=device.id)))
     if device.nominal_gb_s is not None:
@@ -152,7 +152,7 @@ def _device_terms(placement: Placement, device: DeviceSpeeds, read: Reader) -> S
 
 
 def _type_share(device: DeviceSpeeds, part: Read, read: Reader) -> float:
-    """What such a type of weights reaches of the others, on a CPU."""
+    """Speed of this type of weights on a CPU, as a share of the others."""
     name = (part.quantization or "").upper()
     if device.device_class not in CPUS:
         return 1.0
@@ -162,7 +162,7 @@ def _type_share(device: DeviceSpeeds, part: Read, read: Reader) -> float:
 
 
 def _waiting(placement: Placement, read: Reader) -> list[Term]:
-    """Sync, link and per-layer terms: what is not reading."""
+    """Sync, link and per-layer terms: all that is not reading."""
     found = []
     if placement.splits:
         told = placement.split_us
@@ -194,7 +194,7 @@ def _waiting(placement: Placement, read: Reader) -> list[Term]:
 
 
 def _per_layer(placement: Placement, read: Reader) -> list[Term]:
-    """What a layer costs beside reading, more where its experts are on a CPU."""
+    """The cost of a layer beside reading; higher where its experts are on a CPU."""
     layers = placement.shape.layers
     name = "layer:moe" if placement.shape.mixture else "layer:dense"
     counted = [(float(layers), name, placement.layer_us)]
@@ -232,9 +232,9 @@ def _sync(count: float, cost_us: float, noun: str) -> Term:
 def _drafted(
     placement: Placement, drafting: Drafting, step: tuple[Term, ...], read: Reader
 ) -> tuple[Term, ...]:
-    """Time a committed token: (K r + V) steps over E tokens, plus what a round costs beside."""
+    """Time per committed token: (K r + V) steps over E tokens, plus the round trip of a round."""
     step_ms = terms.total(step)
-    # The unknown has one spread for all; what is less sure follows a power of it.
+    # The unknown has one spread for all; what is less certain follows a power of it.
     power = drafting.tokens_sigma / TOKENS_SIGMA
     committed = drafting.tokens_per_round * read("drafting:tokens") ** power
     drafts = 1 if drafting.kind is DraftKind.BLOCK else drafting.window
@@ -269,13 +269,13 @@ def _draft_cost(drafting: Drafting, read: Reader) -> float:
 def verify_cost(
     placement: Placement, drafting: Drafting, step: tuple[Term, ...], read: Reader
 ) -> float:
-    """V(K + 1) of a placement: measured where it was, else by class of device and model.
+    """V(K + 1) of a placement: as measured, else by class of device and model.
 
     Args:
         placement: what is read where.
         drafting: its window, and what was measured of its verification.
         step: terms of a step of the target alone, ms; see `step_terms`.
-        read: the unknowns; `priors` tells their names and units.
+        read: the unknowns; `priors` has their names and units.
 
     Returns:
         Time of a step of K + 1 rows in steps of one row.

@@ -1,11 +1,11 @@
-"""What is believed of the unknowns, and what a measurement changes in it.
+"""Estimates of the unknowns, and how a measurement changes them.
 
-Every unknown (an efficiency, a cost per split) is log-normal: the logarithms are jointly
-normal, with a mean and a covariance. A measured speed moves each unknown in proportion to how
-unsure it was and how much the speed depends on it, and makes all of them surer. This one rule
-is the fit to the calibration points as well as the recalibration by the user's baselines. It
-is the iterated extended Kalman update (Jazwinski 1970, *Stochastic Processes and Filtering
-Theory*, section 8.3); nothing is drawn at random, so a result can be had again.
+Every unknown (an efficiency, a cost per split) is log-normal: the logarithms are jointly normal,
+with a mean and a covariance. A measured speed moves each unknown in proportion to how uncertain it
+was and how much the speed depends on it, and narrows all of them. By this one rule the calibration
+points are fitted and the user's baselines recalibrate. It is the iterated extended Kalman update
+(Jazwinski 1970, *Stochastic Processes and Filtering Theory*, section 8.3); nothing is drawn at
+random, so a result can be repeated.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NUDGE = 1e-5
 
 
 class FirstEstimate(Protocol):
-    """Where an unknown that is not yet held gets its first mean and spread."""
+    """Gives an unknown that is not yet held its first mean and spread."""
 
     def __call__(self, name: str) -> tuple[float, float]:
         """The mean of the logarithm and its standard deviation."""
@@ -40,8 +40,8 @@ class Estimates:
     """Unknowns with mean and covariance of their logarithms.
 
     Args:
-        first: tells mean and spread of an unknown that is met for the first time. The part
-            at a device is asked for as ``name@device`` and has mean 0.
+        first: mean and spread of an unknown that is looked up for the first time. The part of
+            one device is looked up as ``name@device`` and has mean 0.
     """
 
     def __init__(self, first: FirstEstimate) -> None:
@@ -54,7 +54,7 @@ class Estimates:
         """Unknowns that a model looked up, since these estimates were copied."""
 
     def copy(self) -> Estimates:
-        """The same estimates, to be changed apart from these."""
+        """An independent copy."""
         other = Estimates(self._first)
         other._index = dict(self._index)
         other._mean = list(self._mean)
@@ -63,7 +63,7 @@ class Estimates:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All unknowns met so far."""
+        """All unknowns that were looked up so far."""
         return tuple(self._index)
 
     def add(self, name: str, mean: float, spread: float) -> None:
@@ -81,13 +81,13 @@ class Estimates:
         self._covariance[-1][-1] = spread * spread
 
     def loosen(self, name: str, spread: float) -> None:
-        """Be less sure of one unknown alone, by a standard deviation more of its logarithm."""
+        """Widen one unknown alone, by a further standard deviation of its logarithm."""
         self._meet([name])
         i = self._index[name]
         self._covariance[i][i] += spread * spread
 
     def drop(self, wanted: Callable[[str], bool]) -> None:
-        """Forget unknowns: what they taught about the others stays."""
+        """Forget unknowns; what was learned with them about the others stays."""
         kept = [name for name in self._index if not wanted(name)]
         places = [self._index[name] for name in kept]
         self._mean = [self._mean[i] for i in places]
@@ -136,9 +136,9 @@ class Estimates:
         return value, math.sqrt(max(0.0, variance))
 
     def shares(self, model: Callable[[Reader], float]) -> list[tuple[str, float]]:
-        """Which unknowns leave what `model` returns in doubt: share of its variance, largest first.
+        """The share of each unknown in the variance of what `model` returns, largest first.
 
-        Shares of unknowns that are believed together add up; one may be negative.
+        The shares add up to one; correlations may make one of them negative.
         """
         self._met_by(model)
         _, slope = self._linear(model, self._mean)
@@ -150,13 +150,13 @@ class Estimates:
         return sorted(((n, p / whole) for n, p in parts.items()), key=lambda item: -item[1])
 
     def shifted(self, name: str, factor: float) -> Reader:
-        """Looks unknowns up at their middle, but this one at `factor` times its own."""
+        """Reads unknowns at their middle, but this one at `factor` times its own."""
         at = list(self._mean)
         at[self._index[name]] += math.log(factor)
         return self._reader(at)
 
     def reader(self) -> Reader:
-        """Looks unknowns up at their middle."""
+        """Reads unknowns at their middle."""
         return self._reader(self._mean)
 
     def _reader(self, at: list[float]) -> Reader:

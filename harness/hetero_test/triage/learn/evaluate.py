@@ -1,8 +1,8 @@
 """Scores the model of time on points: ``python -m hetero_test.triage.learn.evaluate [FILE …]``.
 
 Without a file the shipped points are scored; with files, those in them. Either way the model is
-fitted to the shipped points without those of the scored point's own repository or thread. The
-format of a file is told in `hetero_test.triage.learn.points`. Prints Markdown on stdout.
+fitted to the shipped points without those of the scored point's own repository or thread. See
+`hetero_test.triage.learn.points` for the format of a file. Prints Markdown on stdout.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def evaluation(points: Sequence[Point]) -> str:
 
 
 def summary_lines(scored: Sequence[Scored]) -> list[str]:
-    """The sums against the aims, as a table of Markdown."""
+    """The sums beside the aims, as a table of Markdown."""
     every = summarize(scored)
     inside = f"80 % ± {every.binomial_half_width:.0%}"
     lines = [
@@ -68,7 +68,7 @@ def summary_lines(scored: Sequence[Scored]) -> list[str]:
 
 
 def _shortfalls(every: Summary, scored: Sequence[Scored]) -> list[str]:
-    """Which aims are not reached, and by which points."""
+    """Which aims are not reached, and which points are to blame."""
     found = []
     if every.decided * 2 < every.points:
         names = [s.point.id for s in scored if s.right is None]

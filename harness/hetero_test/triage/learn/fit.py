@@ -1,8 +1,8 @@
-"""What the calibration points teach, and what one point is then predicted to be.
+"""Fits the estimates to the calibration points, and predicts one point by the others.
 
-Points of one rig share its deviations, which are forgotten with the rig; what is kept is what
-they say of the classes. To score a point everything of its repository or thread is left out,
-so nothing is scored on what it was fitted to.
+Points of one rig share its deviations, which are forgotten after it; what they say of the classes
+is kept. Before a point is scored everything of its repository or thread is left out, so that no
+point is scored on what it was fitted to.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 SPEED_NOISE = 0.03
 """Standard deviation of ln(speed) between runs of one placement."""
 MODEL_NOISE = 0.08
-"""The same of what the terms leave out, when a point teaches."""
+"""Likewise, of what the terms leave out, when a point is fitted to."""
 BATCH_NOISE = 0.15
-"""The same of a batch's cost, which kernels change in steps."""
+"""Likewise, of a batch's cost, which changes in steps from kernel to kernel."""
 
 
 def learn(points: Iterable[Point], *, without: frozenset[str] = frozenset()) -> Estimates:
@@ -38,7 +38,7 @@ def learn(points: Iterable[Point], *, without: frozenset[str] = frozenset()) -> 
 
     Args:
         points: in any order; taken by source and rig.
-        without: names as `Point.origin` tells them.
+        without: names as `Point.origin` has them.
     """
     estimates = Estimates(first_estimate)
     usable = [p for p in points if p.use is not Use.NONE and p.origin not in without]
@@ -55,7 +55,7 @@ def predict_point(point: Point, estimates: Estimates) -> tuple[float, float]:
 
     Args:
         point: one that is scored.
-        estimates: what other sources taught; not changed.
+        estimates: fitted to other sources; not changed.
     """
     assert point.a is not None
     assert point.b is not None
@@ -76,7 +76,7 @@ def predict_point(point: Point, estimates: Estimates) -> tuple[float, float]:
 def _teach(estimates: Estimates, point: Point) -> None:
     for rows, cost in point.verify_measured.items():
         estimates.condition(_batch(point, int(rows)), math.log(cost), BATCH_NOISE)
-    # A baseline that drafts tells its step and its rounds only together: take the ratio.
+    # The speed of a baseline that drafts mixes its step and its rounds: take the ratio.
     together = point.a is not None and point.a.drafting is not None
     if point.a is not None and point.a.tok_s and not together:
         noise = MODEL_NOISE if point.a.read else SPEED_NOISE

@@ -14,7 +14,7 @@ class Interval:
     """A value and the ends between which it lies in 8 of 10 cases, all in one unit.
 
     Raises:
-        ValueError: the ends do not enclose the value, or something is no finite number.
+        ValueError: the ends do not enclose the value, or a number is not finite.
     """
 
     low: float
@@ -31,11 +31,11 @@ class Interval:
     def around(cls, value: float, half_width: float) -> Interval:
         """A positive value whose upper end is `half_width` above it.
 
-        The lower end lies as far below as a ratio: low = value² / high. So it never reaches
+        The lower end is as far below by ratio: low = value² / high. So it never reaches
         zero, and both ends move outward when either argument grows.
 
         Raises:
-            ValueError: the value or the width is negative, or no finite number.
+            ValueError: the value or the width is negative, or not finite.
         """
         if value < 0 or half_width < 0:
             raise ValueError("a positive quantity has no negative value or width")

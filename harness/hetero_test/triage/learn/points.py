@@ -26,12 +26,12 @@ A file of points is TOML::
     [point.b]                           # what was tried
     …
 
-What a placement can say is told by `PointPlacement`, drafting by `PointDrafting`. `read` may be
-left out of both where only drafting differs; then `main_class` says who verifies. A point whose
-bytes are only known as shares of the whole says ``shares = true``; then device speeds come from
-``alone_tok_s`` (that device doing all of it) and from `a`. A point without an absolute speed
-gives ``measured_ratio`` (b against a). ``quantity = "prefill"`` scores the reading of a prompt,
-and both placements then have a ``prefill`` table.
+The keys of a placement are the fields of `PointPlacement`, those of drafting of `PointDrafting`.
+`read` may be left out of both where only drafting differs; then `main_class` says who verifies. A
+point whose bytes are only known as shares of the whole says ``shares = true``; then device speeds
+come from ``alone_tok_s`` (the speed of all of it on that device) and from `a`. A point without an
+absolute speed gives ``measured_ratio`` (b against a). ``quantity = "prefill"`` scores the reading
+of a prompt, and both placements then have a ``prefill`` table.
 
 Scored is ln(b/a) with `a` as the measured baseline.
 """
@@ -61,11 +61,11 @@ class Use(StrEnum):
     """What a point is good for."""
 
     SCORE = "score"
-    """It has all that the model needs: fitted to (by other sources' scores) and scored."""
+    """Complete: scored, and fitted to when other sources are scored."""
     FIT = "fit"
-    """One placement, or costs of batches: fitted to, but there is no second speed to score."""
+    """One placement, or costs of batches: fitted to, but without a second speed to score."""
     NONE = "none"
-    """Something is missing, or it shows a defect; `missing` says what."""
+    """Incomplete, or it shows a defect; `missing` says what."""
 
 
 class Quantity(StrEnum):
@@ -104,7 +104,7 @@ class PointDrafting:
     draft_cost: float | None = None
     """r where it was measured or follows from sizes."""
     beta: float | None = None
-    """Where it was measured in a run other than this."""
+    """Where another run measured it."""
     verify: Mapping[str, float] = field(default_factory=dict)
     """V by rows, where it was measured."""
     rows: int | None = None
@@ -113,7 +113,7 @@ class PointDrafting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointPrefill:
-    """A prompt in the regimes of `prefill`."""
+    """A prompt in the regimes of `cost.prompt`."""
 
     tokens: int
     ubatch: int
@@ -126,7 +126,7 @@ class PointPrefill:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointPlacement:
-    """One placement and its speed; what is left out is zero or the class's."""
+    """One placement and its speed; a key left out is zero or the default of the class."""
 
     what: str
     tok_s: float | None = None
@@ -174,7 +174,7 @@ class Point:
     verify_measured: Mapping[str, float] = field(default_factory=dict)
     """V by rows of a placement that has no drafting of its own: fitted to."""
     assumed: tuple[str, ...] = ()
-    """What the source does not say and was concluded."""
+    """What was concluded because the source does not say it."""
 
     @property
     def origin(self) -> str:
@@ -196,7 +196,7 @@ class Point:
         return math.log(self.b.tok_s / self.a.tok_s)
 
     def placement(self, which: PointPlacement) -> Placement:
-        """One of the two in the model's words."""
+        """One of the two as the arithmetic takes it."""
         return Placement(
             devices=tuple(self._device(device) for device in self.device),
             shape=self.shape,
@@ -251,7 +251,7 @@ def read_points(path: Path) -> tuple[Point, ...]:
     """The points of a file, checked.
 
     Raises:
-        MatrixError: the file is no such TOML, or a point does not hold together.
+        MatrixError: the file is not TOML of this form, or a point contradicts itself.
         UsageError: the file cannot be read.
     """
     from hetero_test.rig.facts_toml import FactsFile
@@ -278,7 +278,7 @@ def shipped_points() -> tuple[Point, ...]:
 
 
 def _wrong(point: Point) -> list[str]:
-    """What of a point does not hold together."""
+    """Where a point contradicts itself or lacks something."""
     if point.use is Use.NONE:
         return [] if point.missing else ['use = "none" needs `missing`']
     known = {device.id for device in point.device}

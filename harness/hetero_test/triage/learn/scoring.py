@@ -1,9 +1,9 @@
-"""How good the predictions are: every point with its source left out, and the sums over them.
+"""How good the predictions are: each point scored with its source left out, and the sums.
 
 The 80 % interval of a point is its prediction × or ÷ (1 + q σ). σ is what the unknowns and the
 roughness of the model leave; q is the 80 % quantile of |error| / σ over the points of *other*
 sources, each source with one vote (split conformal prediction: Vovk et al. 2005, *Algorithmic
-Learning in a Random World*, chapter 4). So the width comes from how far predictions have missed.
+Learning in a Random World*, chapter 4). So the width follows from how far predictions have missed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROUGHNESS = 0.035
 
 
 class Call(StrEnum):
-    """What an interval says of a change; the word for one that contains no change."""
+    """What an interval says of a change; MEASURE FIRST where "no change" lies inside."""
 
     GO = "GO"
     NO_GO = "NO-GO"
@@ -117,11 +117,11 @@ def call_of(log_ratio: float, half_width: float) -> Call:
 
 
 def misses(points: Sequence[Point], teachers: Sequence[Point]) -> list[Miss]:
-    """Predictions of all scored points, each without what its own source teaches.
+    """Predictions of all scored points, each fitted without its own source.
 
     Args:
         points: those to be predicted.
-        teachers: those to learn from.
+        teachers: those to be fitted to.
     """
     found = []
     for origin in sorted({point.origin for point in points if point.use is Use.SCORE}):
@@ -143,16 +143,16 @@ def misses(points: Sequence[Point], teachers: Sequence[Point]) -> list[Miss]:
 
 
 def widening(found: Sequence[Miss]) -> float:
-    """q: the 80 % quantile of |error| / σ, each source with one vote; 1.28 of none.
+    """q: the 80 % quantile of |error| / σ, each source with one vote; without any, 1.28.
 
-    1.28 is what a normal distribution has. The misses of a source are those that it has when it
-    is left out itself; its fits did see the source that an interval is for.
+    1.28 is the value of a normal distribution. A source's misses are from fits without that
+    source; those fits did see the source that an interval is for.
     """
     if not found:
         return Z80
     counts = Counter(miss.point.origin for miss in found)
     votes = sorted((miss.scaled, 1 / counts[miss.point.origin]) for miss in found)
-    # One vote more, of an unseen source that misses by more than all: the interval is for it.
+    # One more vote, for the unseen source that the interval is for: it may miss by more than all.
     wanted = LEVEL * (len(counts) + 1)
     gathered = 0.0
     for scaled, vote in votes:
@@ -164,15 +164,15 @@ def widening(found: Sequence[Miss]) -> float:
 
 @lru_cache(maxsize=1)
 def shipped_misses() -> tuple[Miss, ...]:
-    """Predictions of all shipped points, each without what its own source teaches."""
+    """Predictions of all shipped points, each fitted without its own source."""
     points = shipped_points()
     return tuple(misses(points, points))
 
 
 def score(points: Sequence[Point]) -> list[Scored]:
-    """Every scored point with its interval, by what the shipped points of other sources teach.
+    """Every scored point with its interval, from the shipped points of other sources.
 
-    The source of a point taught nothing to it and widened nothing of it.
+    The source of a point takes part neither in its fit nor in its width.
     """
     teachers, taught = shipped_points(), shipped_misses()
     found = taught if points is teachers else misses(points, teachers)

@@ -1,8 +1,8 @@
-"""How unsure a prediction of a placement is, where a slope at the middle does not tell.
+"""How uncertain the prediction of a placement is, where the slope at the middle is not enough.
 
-All devices of a parallel split wait for the slower one. At the middle of what is believed that
-is one of them, and how unsure the others are would count for nothing, although any of them may
-be the slower one: an unmeasured card beside a measured one would seem to be measured too.
+All devices of a parallel split wait for the slowest. At the middle of the estimates that is one of
+them, and the uncertainty of the others would not count, although any of them may be the slowest:
+an unmeasured card beside a measured one would seem to be measured too.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ def predict_placement(
 ) -> tuple[float, float]:
     """Mean and standard deviation of a logarithm of a placement's time.
 
-    Of a parallel split the deviation is at least that with each of its devices as the one that
-    is waited for, in the proportion of its time to the whole.
+    Of a parallel split the deviation is at least that with each of its devices as the slowest,
+    in the proportion of its time to the whole.
 
     Args:
-        estimates: what is believed; changed only by unknowns that are met.
+        estimates: only gain unknowns that are looked up for the first time.
         placement: whose time it is.
         modeled: the logarithm as a function of the unknowns: of the time in ms, or of a ratio
             with it.
@@ -44,7 +44,7 @@ def predict_placement(
 
 
 def deciding_placement(estimates: Estimates, placement: Placement, modeled: Modeled) -> Placement:
-    """The placement with the device as its slowest that leaves most in doubt."""
+    """The placement with that device as its slowest which leaves it most uncertain."""
     value, spread = estimates.predict(modeled(placement))
     found = _as_slowest(estimates, placement, modeled, value)
     widest = max(found, key=lambda name: found[name], default=None)

@@ -19,7 +19,7 @@ TYPICAL_BYTES = 0.6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
-    """What the model of time needs of a model."""
+    """What the arithmetic needs of a model's shape."""
 
     layers: int = 0
     experts: int = 0
@@ -65,7 +65,7 @@ class ModelBytes:
 
     @property
     def resident_bytes(self) -> int:
-        """What has to be in fast memory when everything is: trunk and experts."""
+        """Trunk and experts: what fast memory has to hold when it holds everything."""
         return self.trunk_bytes + self.experts_bytes
 
     @property
@@ -77,7 +77,7 @@ class ModelBytes:
 def model_bytes(
     model: ModelFacts, *, context: int, depth: int, slots: int, kv_type: str
 ) -> ModelBytes:
-    """The sizes that a model has in such use.
+    """The sizes of a model in this use.
 
     Args:
         model: its facts.

@@ -1,8 +1,8 @@
 """What a model is: its shape, its bytes by role, and what it reads and keeps per token.
 
-Sizes are bytes, and bytes per token where a name says so. Layer numbers are those of the
-GGUF tensors (``blk.N``). Everything here is arithmetic on what the file says; how sure the
-byte counts are is told by `ModelFacts.completeness`.
+Sizes are bytes, and bytes per token where a name says so. Layer numbers are those of the GGUF
+tensors (``blk.N``). Everything here is arithmetic on what the file says; `ModelFacts.completeness`
+says how the byte counts are known.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def kv_element_bytes(kv_type: str) -> tuple[float, float]:
 
 
 class Role(StrEnum):
-    """What a tensor does, by its name; `per_token_share` follows from it."""
+    """What a tensor does, by its name; `active_bytes_by_role` follows from it."""
 
     ATTENTION = "attention"
     """``attn_*``, and the projections of linear layers (``ssm_*``)."""
@@ -139,7 +139,7 @@ class LayerFacts:
     value_length: int = 0
     """Elements of one value head; 0 for MLA, whose values are a view of the keys."""
     state_bytes: int = 0
-    """Size of a linear layer's state for one sequence, f32, whatever the context."""
+    """Size of a linear layer's state for one sequence, f32; independent of the context."""
     owns_kv: bool = True
     """False: reads the cache of an earlier layer (``shared_kv_layers``) and keeps none."""
     tensors: tuple[RoleBytes, ...] = ()
@@ -182,11 +182,11 @@ class ModelFacts:
     kv_lora_rank: int | None = None
     rope_dim: int | None = None
     sliding_window: int | None = None
-    """Positions; None: no layer slides."""
+    """Positions of the window; None: no layer slides."""
     vocab: int | None = None
     """Number of token ids."""
     tokens_sha256: str | None = None
-    """sha256 over the token list; equal means a plain drafter fits. See `gguf_facts`."""
+    """sha256 over the token list; equal lists mean that a plain drafter fits. See `from_gguf`."""
     trained_context: int | None = None
     tied_embeddings: bool = False
     """No ``output`` tensor: the embedding is read whole for every token in its place."""
@@ -231,7 +231,7 @@ class ModelFacts:
     def kv_read_bytes(self, context: int, kv_type: str = "f16") -> float:
         """Bytes of cache that decoding one token reads at `context` positions.
 
-        Layers that share another's cache read it as well, so this is never less than `kv_bytes`.
+        Layers that share the cache of another read it as well, so the sum is at least `kv_bytes`.
         """
         return sum(self.layer_kv_bytes(layer, context, kv_type) for layer in self.layers)
 
@@ -274,9 +274,9 @@ class ModelFacts:
     def active_bytes_by_role(self) -> Mapping[Role, float]:
         """Bytes of weights that plain decoding of one token reads, by role, without KV.
 
-        All of attention, dense, shared, router, output and the small ones; used/total of the
-        routed experts; one row of the embedding, and all of it where it is the output too;
-        nothing of the draft head and the sidecars. Source: the rule of llama.cpp's graph,
+        Whole: attention, dense, shared, router, output and the small ones. Of the routed experts
+        used/total. Of the embedding one row, or all of it where it is the output too. Of the
+        draft head and the sidecars nothing. Source: the rule of llama.cpp's graph,
         which multiplies with every tensor but gathers rows of tables.
         """
         active: dict[Role, float] = {}

@@ -1,4 +1,4 @@
-"""The model-facts file: like layers are written once, with the list of their numbers."""
+"""The model-facts file, read and written; equal layers stand once, with their numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEADER = """\
 """
 LAYER_LISTS = ("layers", "nextn_layers")
 MAX_LAYERS = 4096
-"""No model has more blocks; a larger index is a slip that would fill the memory."""
+"""No model has more blocks; a larger index is a mistake that would fill the memory."""
 
 _FILE = FactsFile(ModelFacts, "model-facts file", hint=HINTS[Example.MODEL])
 _RANGE = re.compile(r"\s*(\d{1,6})\s*(?:-\s*(\d{1,6})\s*)?\Z")
@@ -80,7 +80,7 @@ def dump_model_facts(model: ModelFacts) -> str:
 
 
 def _expand(group: Any) -> list[Any]:
-    """One table a layer, for a group whose index is a number or a list such as ``0-2, 5``."""
+    """One table per layer, for a group whose index is a number or a list such as ``0-2, 5``."""
     if not isinstance(group, dict) or not isinstance(index := group.get("index"), str):
         return [group]
     numbers: list[int] = []
@@ -123,7 +123,7 @@ def _ranges(numbers: Sequence[int]) -> str:
 
 
 def _cross_checks(model: ModelFacts, located: Located, written_as: dict[Any, Any]) -> list[str]:
-    """What no single field can tell."""
+    """Complaints about fields that contradict each other."""
     found: list[str] = []
 
     def complain(what: str, *where: str | int) -> None:

@@ -1,13 +1,10 @@
-"""A GGUF file to model facts.
+"""Model facts from a GGUF file.
 
-Any shard of a split model may be given; the others are read as far as they exist, and those
-that do not are named. Keys and their meaning: ``gguf.constants.Keys`` of the library ``gguf``
-and llama.cpp's ``src/llama-model.cpp``.
-
-What a tensor does, by its name.
-
-Names are those of llama.cpp's ``src/llama-arch.cpp``, with the older spelling of Mixtral
-files (one tensor an expert) and Ollama's vision prefixes.
+Any shard of a split model may be given; the others are read as far as they exist, and missing ones
+are named. Keys and their meaning: ``gguf.constants.Keys`` of the library ``gguf`` and llama.cpp's
+``src/llama-model.cpp``. What a tensor does follows from its name; names are those of llama.cpp's
+``src/llama-arch.cpp``, with the older spelling of Mixtral files (one tensor per expert) and
+Ollama's vision prefixes.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ def read_model_file(path: Path) -> ModelFacts:
     """The facts of a GGUF model, from the headers of its files.
 
     Raises:
-        GgufError: the file is no GGUF of a language model, is damaged or cut short.
+        GgufError: the file is not a GGUF file of a language model, is damaged or cut short.
     """
     shards = read_shards(path)
     first = shards.headers[0]
@@ -104,7 +101,7 @@ def _block_counts(metadata: Metadata, seen: Blocks) -> tuple[int, int, tuple[str
     """All blocks, those of the draft head among them, and remarks.
 
     ``block_count`` includes the draft head's where ``nextn_predict_layers`` says how many; some
-    converters leave that key out and only the tensors tell.
+    converters leave that key out, and only the tensors show it.
     """
     blocks = metadata.need("block_count")
     if blocks > MAX_LAYERS:

@@ -45,7 +45,7 @@ SLIDING_PERIODS: Mapping[str, tuple[int, Dense]] = {
 """Architectures whose files need not say which layers slide (``set_swa_pattern``)."""
 
 FULL_ATTENTION_INTERVALS: Mapping[str, int] = {"qwen3next": 4, "qwen35": 4, "qwen35moe": 4}
-"""Architectures where every n-th layer attends and the others are linear, unless told."""
+"""Architectures where every n-th layer attends and the others are linear, by default."""
 
 STATE_KEYS = ("ssm.state_size", "shortconv.l_cache", "wkv.head_size", "kda.head_dim")
 """A model with one of these has layers with a state."""
@@ -56,7 +56,7 @@ LLAMA4_CHUNK = 8192
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """The layers, and what could not be settled about them."""
+    """The layers, and notes on what is uncertain about them."""
 
     layers: tuple[LayerFacts, ...]
     """All blocks, draft head included, without their tensors."""
@@ -76,7 +76,7 @@ def geometry(
         names: the tensors of each block that was seen, without ``blk.N.``.
 
     Raises:
-        GgufError: a key is no count, or an array does not fit the layers.
+        GgufError: a key is not a count, or an array does not fit the layers.
     """
     notes: list[str] = []
     plain = blocks - nextn
@@ -130,7 +130,7 @@ class _Lengths:
     keys_sliding: int
     values_sliding: int
     latent: int
-    """Elements of MLA's one vector a position; 0: no MLA."""
+    """Elements of MLA's one vector per position; 0: no MLA."""
 
     @classmethod
     def read(cls, metadata: Metadata, heads: Sequence[int]) -> _Lengths:
@@ -186,7 +186,7 @@ def _linear(
 ) -> tuple[bool, ...]:
     """Which layers have a state in place of attention.
 
-    A hybrid layer (Falcon-H1) has both: it attends, and its state is counted besides.
+    A hybrid layer (Falcon-H1) has both: it attends, and its state is counted too.
     """
     interval = metadata.count("full_attention_interval")
     if interval is None:

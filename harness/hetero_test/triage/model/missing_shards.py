@@ -1,7 +1,7 @@
-"""Bytes of tensors that lie in shards which are not there.
+"""Bytes of tensors that lie in missing shards.
 
-First from the other layers: a tensor that a layer of the same make has is taken to be as large
-here. What no layer shows is derived from the shape in the metadata, in the quantization that
+First from the other layers: a tensor is taken to be as large as in a layer of the same make. What
+no layer shows is derived from the shape in the metadata, in the quantization that
 ``general.file_type`` names. Both are conclusions, and `Completeness.DERIVED` says so.
 """
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from hetero_test.gguf.metadata import Metadata
 
 FILE_TYPE_STAND_INS: Mapping[str, str] = {"IQ3_M": "IQ3_S", "IQ2_M": "IQ2_S", "IQ3_XS": "IQ3_S"}
-"""Mixtures that are named after no type: the type of most of their weights."""
+"""For mixtures that are not named after a type: the type of most of their weights."""
 
 ALWAYS_TIED = frozenset(
     {"cohere2", "command-r", "gemma", "gemma2", "gemma3", "gemma3n", "gemma4", "gemma-embedding"}
 )
-"""Architectures without an output tensor of their own. Where another one's cannot be seen it
-is taken to be there."""
+"""Architectures without an output tensor of their own. Of all others an unseen
+output tensor is taken to exist."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +33,14 @@ class Blocks:
 
     tensors: Mapping[int | None, Mapping[str, TensorSize]]
     underived: tuple[str, ...] = ()
-    """Parts of the model whose size could not even be derived."""
+    """Parts of the model whose size could not be derived."""
 
 
 def fill(metadata: Metadata, layers: tuple[LayerFacts, ...], seen: Blocks) -> Blocks:
     """The tensors seen, and those that must be in the missing shards.
 
     Raises:
-        GgufError: a key that a shape needs is no count.
+        GgufError: a key that a shape needs is not a count.
     """
     tensors = {block: dict(named) for block, named in seen.tensors.items()}
     underived: list[str] = []
@@ -74,7 +74,7 @@ def _derive(
     underived: list[str],
     full_name: str,
 ) -> None:
-    """Add a tensor that is not there under any of its names."""
+    """Add a tensor, unless it exists under one of its names."""
     if any(alias in own for alias in _aliases(name)):
         return
     if fallback is None or elements <= 0:
@@ -85,7 +85,7 @@ def _derive(
 
 
 def _aliases(name: str) -> tuple[str, ...]:
-    """Names under which a file may hold what we would add."""
+    """Names under which a file may already hold this tensor."""
     fused = {
         "attn_q.weight": ("attn_q_a.weight", "attn_qkv.weight"),
         "attn_k.weight": ("attn_kv_a_mqa.weight", "attn_qkv.weight"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hetero_test.triage.options.question import TriageQuestion
 
 PROMPT_TOKENS = 2048
-"""Length of the prompt that prefill speeds are told for."""
+"""Length of the prompt that prefill speeds hold for."""
 
 
 def alone(question: TriageQuestion, sizes: ModelBytes, device: DeviceFacts) -> Option:
@@ -52,15 +52,15 @@ def placement_on(
     *others: DeviceFacts,
     of_trunk: bool = False,
 ) -> Placement:
-    """A model on devices with the costs that were fitted to the rig; of reads it has none yet.
+    """A model on devices with the costs that were fitted to the rig, still without reads.
 
     Args:
         question: the rig.
         sizes: the model's.
         main: the device that verifies drafts.
-        others: those that it works with.
-        of_trunk: the bandwidths count that were fitted to the trunk's type of weights, not to
-            the experts'.
+        others: the devices that it works with.
+        of_trunk: take the bandwidths that were fitted to the type of the trunk's weights, not
+            of the experts'.
     """
     kind = sizes.trunk_quantization if of_trunk else sizes.expert_quantization
     return Placement(
@@ -109,7 +109,7 @@ def reads_on(
 def prompt_on(
     question: TriageQuestion, sizes: ModelBytes, shares: Sequence[tuple[DeviceFacts, float]]
 ) -> Prompt:
-    """A prompt computed in these shares by these devices, nothing uploaded.
+    """A prompt computed in these shares by these devices, without uploads.
 
     Args:
         question: the batch (``-ub``).
@@ -129,7 +129,7 @@ def prompt_on(
 
 
 def host_fill(question: TriageQuestion, sizes: ModelBytes, *used: DeviceFacts) -> tuple[Fill, ...]:
-    """The tables that stay in host memory, where the host is not filled anyway."""
+    """The tables that stay in host memory, unless the host is among the used devices."""
     cpu = host(question.rig)
     if cpu is None or any(device.id == cpu.id for device in used) or not sizes.host_bytes:
         return ()

@@ -1,4 +1,4 @@
-"""Every option that a rig and a model have, before any is judged."""
+"""Every option for a model on a rig, before any is judged."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from hetero_test.triage.options.question import TriageQuestion
 
 ENDPOINT_RATIO = 5.0
-"""Times by which one endpoint may be faster than the other."""
+"""How many times as fast as the other one endpoint may be."""
 MOST_CARDS = 4
-"""Devices that are paired, the fastest first; more pairs than that nobody reads."""
+"""Devices that are paired, the fastest first; nobody reads more pairs than theirs."""
 
 
 def alone_options(question: TriageQuestion, sizes: ModelBytes) -> list[Option]:
@@ -47,7 +47,7 @@ def split_options(
         if _worth_an_endpoint(question, first.devices[0], second.devices[0], speeds)
         and Fit.NO not in (fits(first.fills), fits(second.fills))
     ]
-    # Where the fastest device holds all, a split without it is of no interest.
+    # Where the fastest device holds everything, a split without it is pointless.
     needed = each[0].devices[0] if each and fits(each[0].fills) is Fit.YES else None
     for fast, slow in _pairs(question):
         if needed not in (None, fast.id, slow.id):
@@ -70,7 +70,7 @@ def split_options(
 
 
 def _by_use(question: TriageQuestion, sizes: ModelBytes) -> list[Option]:
-    """Experts by use: only between the fastest card and the fastest memory that it is not."""
+    """Experts by use: only between the fastest card and the fastest device of host memory."""
     pairs = [(fast, slow) for fast, slow in _pairs(question) if in_system_memory(slow)]
     for fast, slow in pairs[:1]:
         options = (

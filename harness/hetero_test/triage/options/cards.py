@@ -48,7 +48,7 @@ class CardPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostPart:
-    """What the CPU has beside a layer split: the experts that no card has room for."""
+    """What the CPU has beside a layer split: experts that fit on no card."""
 
     cpu: DeviceFacts
     expert_layers: tuple[int, ...]
@@ -63,8 +63,8 @@ def two_cards_and_host(
 ) -> Option | None:
     """Layers over two cards by memory; of the experts what fits, the others on the CPU.
 
-    Every split then also waits for copies between the cards, where these have no peer access:
-    four published placements that added a second card so were slower than before.
+    Without peer access every split also waits for copies between the cards: four published
+    placements that added a second card this way were slower than before.
 
     None: the model is dense, a card holds no experts at all, or both hold all.
     """
@@ -139,7 +139,7 @@ def _left_over(sizes: ModelBytes, parts: tuple[CardPart, ...], cpu: DeviceFacts)
 def _placement(
     question: TriageQuestion, sizes: ModelBytes, parts: tuple[CardPart, CardPart], host: HostPart
 ) -> Placement:
-    """Splits: two a layer whose experts are the CPU's, two a card; or as they were counted."""
+    """Splits: as counted, else two per layer with experts on the CPU and two per card."""
     first, second = (part.card for part in parts)
     counted = question.splits
     splits = 2 * len(host.expert_layers) + 2 * len(parts) if counted is None else counted.count
@@ -206,7 +206,7 @@ def _with_prompt(
 MEETINGS = 2
 """All-reduces a layer: after attention and after the feed-forward block."""
 LEAST_SHARE = 0.01
-"""Below it ``-ts`` with two decimals says nothing of a device."""
+"""A smaller share is 0.00 in ``-ts`` with two decimals."""
 
 
 def tensor_parallel(
@@ -218,7 +218,7 @@ def tensor_parallel(
 ) -> Option | None:
     """Every layer over two cards, shares by the speed of each as far as it has the room.
 
-    None: one card's share is too small to be said, so that it is no split at all.
+    None: one card's share is too small for ``-ts``, so nothing would be split.
 
     Args:
         question: what is asked.
@@ -256,7 +256,7 @@ def _shares(
     devices: tuple[DeviceFacts, DeviceFacts],
     speeds: Mapping[str, float],
 ) -> tuple[float, float]:
-    """Shares by speed; what does not fit one card goes to the other, which may not hold it."""
+    """Shares by speed; what does not fit one card goes to the other, fitting or not."""
     rates = [speeds[device.id] for device in devices]
     share = rates[0] / sum(rates)
     limits = [

@@ -1,4 +1,4 @@
-"""Devices of a rig in the words of the model of time, and which of them is fast."""
+"""Devices of a rig as the arithmetic takes them, and their order by speed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from hetero_test.triage.options.question import TriageQuestion
 
 COPY_LIMIT = 1.1
-"""A copy test that says more than the data sheet by this is not believed."""
+"""A copy test above this multiple of the data sheet is not believed."""
 
 
 def device_of(facts: DeviceFacts, quantization: str | None = None) -> DeviceSpeeds:
-    """A device's speeds as the model of time takes them, fitted before measured before told."""
+    """A device's speeds as the arithmetic takes them: fitted, else measured, else specified."""
     effective = {}
     for work in Workload:
         fitted = facts.effective_gb_s(work, quantization)
@@ -46,7 +46,7 @@ def device_of(facts: DeviceFacts, quantization: str | None = None) -> DeviceSpee
 def _read_test(fact: Sourced[float]) -> tuple[float, float]:
     """Middle of a measured bandwidth in the logarithm, GB/s, and its standard deviation there.
 
-    The ends count where there are some: what was measured beside other work has a far upper one.
+    Where the fact has ends they decide: a measurement beside other work has a high upper end.
     """
     if not fact.low or not fact.high:
         return float(fact.value), COPY_SIGMA
@@ -60,7 +60,7 @@ def is_cpu(facts: DeviceFacts) -> bool:
 
 
 def bandwidth_known(facts: DeviceFacts) -> bool:
-    """Whether anything at all tells how fast its memory is."""
+    """Whether the speed of its memory is known in any way."""
     return bool(
         facts.bandwidth_specified_gb_s
         or facts.bandwidth_measured_gb_s
@@ -70,14 +70,14 @@ def bandwidth_known(facts: DeviceFacts) -> bool:
 
 
 def bandwidth_told(facts: DeviceFacts) -> bool:
-    """Whether anything but a baseline tells how fast its memory is."""
+    """Whether the speed of its memory is known by anything but a baseline."""
     return bool(
         facts.bandwidth_specified_gb_s or facts.bandwidth_measured_gb_s or facts.bandwidth_effective
     )
 
 
 def counted_bandwidth(facts: DeviceFacts) -> Sourced[float] | None:
-    """The fact that counts: fitted before measured before told, and no unbelievable one."""
+    """The fact that counts: fitted, else measured if believable, else specified."""
     if facts.bandwidth_effective:
         return facts.bandwidth_effective[0].gb_s
     told, read = facts.bandwidth_specified_gb_s, facts.bandwidth_measured_gb_s
@@ -87,7 +87,7 @@ def counted_bandwidth(facts: DeviceFacts) -> Sourced[float] | None:
 
 
 def assumed_gb_s(facts: DeviceFacts) -> float | None:
-    """GB/s that a device is taken to have nominally for want of a figure; None: there is one."""
+    """Nominal GB/s that is assumed where no figure is known; None: one is known."""
     if bandwidth_told(facts):
         return None
     return PRIORS[f"nominal:{facts.device_class.value}"].middle

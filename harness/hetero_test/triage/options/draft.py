@@ -42,7 +42,7 @@ class BreakEven:
 
 
 def own_head(question: TriageQuestion, base: Option) -> Option | None:
-    """The base placement with the model's own draft head; None: the file holds none."""
+    """The base placement with the model's own draft head; None: the file has no such head."""
     asked = question.draft
     own_asked = asked is not None and asked.model is None
     if not question.model.nextn_layers and not own_asked:
@@ -91,7 +91,7 @@ def external(
         base: the target's placement, without drafting.
         device: where the drafter runs.
         drafter: its sizes.
-        estimates: what is known of the unknowns; it learns nothing here.
+        estimates: of the unknowns; it learns nothing here.
     """
     assert asked.model is not None
     drafting = _external_drafting(question, asked, base, device, drafter, estimates)
@@ -177,7 +177,7 @@ def break_even(
         question: whose model may have a draft head of its own, the stronger rival.
         placement: the target's, with its drafting.
         drafting: with the cost of a draft in steps of the target.
-        estimates: what is known of the unknowns; it learns nothing here.
+        estimates: of the unknowns; it learns nothing here.
     """
     estimates.predict(
         lambda read: verify_cost(placement, drafting, step_terms(placement, read), read)

@@ -36,7 +36,7 @@ def placement_from_flags(
         question: model and rig.
         sizes: the model's bytes.
         flags: of the whole command line.
-        splits: graph splits a token from the log; None: two a layer that changes device.
+        splits: graph splits per token, from the log; None: two per layer that changes device.
     """
     main = _main_devices(question, flags)
     if not main:
@@ -152,7 +152,7 @@ def _reads(
 
 
 def _splits(sizes: ModelBytes, where: Mapping[str, float], experts: Mapping[str, float]) -> int:
-    """Two a layer whose experts are apart from its attention, and one a device."""
+    """Two per layer whose experts are apart from its attention, and one per device."""
     apart = sum(max(0.0, share - where.get(name, 0.0)) for name, share in experts.items())
     return round(2 * apart * len(sizes.expert_layers)) + len(where) + 1
 

@@ -1,4 +1,4 @@
-"""One way to run the model, before anything of it is computed."""
+"""One way to run the model, before its speed is computed."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class OptionFamily(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A placement with what it needs and how it is said to an engine."""
+    """A placement with what it needs, and the flags that ask an engine for it."""
 
     key: str
     """Short and unique: ``resident:CUDA0+CPU``."""
@@ -43,7 +43,7 @@ class Option:
     prompt_note: str = ""
     notes: tuple[str, ...] = ()
     lacking: str | None = None
-    """An input without which no gain can be told; None: all are there."""
+    """An input without which the gain is unknown; None: all are known."""
     impossible: str | None = None
     """Why it cannot pay whatever is measured; None: it can."""
     streams: int = 1

@@ -1,6 +1,6 @@
-"""What an engine and whole layers take on a device, and what is left for more of a model.
+"""Room on a device: what an engine and whole layers take, and what is left for more of a model.
 
-How a split reads a prompt: in place, or uploaded to the card a batch at a time.
+And how a split reads a prompt: in place, or uploaded to the card a batch at a time.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 
 def room(question: TriageQuestion, sizes: ModelBytes, device: DeviceFacts, *, trunk: bool) -> float:
-    """Bytes that are left on a device for more; below zero where it holds too much already.
+    """Bytes that are left on a device; below zero where it holds too much already.
 
     Args:
         question: batch and rig.
         sizes: the model's.
-        device: on which.
+        device: the device.
         trunk: whether attention, shared weights, draft head and all KV are there.
     """
     free = capacity(device, question.rig) or 0.0

@@ -83,7 +83,7 @@ def some_experts(
 ) -> Option | None:
     """All stays on the big device but the experts of as many layers as the card holds.
 
-    None: the model is dense, or the card holds not one layer's experts.
+    None: the model is dense, or the experts of no layer fit the card.
     """
     if not sizes.expert_layers or big.id == card.id:
         return None
@@ -223,7 +223,7 @@ def _big_fill(
 def _role_notes(
     question: TriageQuestion, sizes: ModelBytes, fast: DeviceFacts, slow: DeviceFacts
 ) -> tuple[str, ...]:
-    """What contiguous ranges and KV apart from its attention would cost."""
+    """What contiguous ranges, or KV apart from its attention, would cost."""
     notes = []
     link = link_gb_s(question, fast)
     if link is not None and sizes.kv_gb:
@@ -254,7 +254,7 @@ def _range_notes(
 
 
 HOT_EXPONENT = 0.8
-"""Middle of the unknown ``traffic``, for what is told in words."""
+"""Middle of the unknown ``traffic``, for the figures in notes."""
 NO_WORDS = "neither llama.cpp nor ik_llama.cpp can say this: KTransformers and others can"
 
 
