@@ -27,7 +27,7 @@ def run(
     """Run a command that sees nothing of the environment that these tests run in."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
     done = subprocess.run(
-        list(map(os.fspath, command)),
+        [os.fspath(word) for word in command],
         cwd=cwd,
         env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})},
         capture_output=True,
