@@ -259,6 +259,11 @@ def of(judgment: Judgment, kind: Kind, variant: str) -> list[Verdict]:
     return [v for v in judgment.verdicts if v.kind is kind and v.variant == variant]
 
 
+def first_exact(made: Judgment, variant: str) -> Verdict:
+    """The first exact verdict on a variant."""
+    return of(made, Kind.EXACT, variant)[0]
+
+
 def results(judgment: Judgment, kind: Kind, variant: str) -> list[str]:
     """Their results in words: ``["PASS", "FAIL"]``."""
     return [verdict.result.value for verdict in of(judgment, kind, variant)]

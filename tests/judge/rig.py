@@ -10,7 +10,7 @@ from hetero_test.session.schedule import next_cell, wedged
 from hetero_test.store.run_dir import add
 from hetero_test.values.reading import Place
 from hetero_test.values.record import Ending, Manifest, Record
-from hetero_test.values.run import Cell, Effect, Run, RunState
+from hetero_test.values.run import Cell, Effect, Purpose, Run, RunState
 from hetero_test.values.variant import Variant
 from tests.judge.factories import manifest, planned, residency, run, stream
 
@@ -208,3 +208,19 @@ def variant(name: str, *flags: str, **changed: Any) -> Variant:
 def keys(cells: Sequence[Cell]) -> list[str]:
     """Ids and repeats of cells: ``1f-2``."""
     return [f"{cell.variant}-{cell.repeat}" for cell in cells]
+
+
+def extra(cells: Sequence[Cell]) -> list[str]:
+    """What was launched beside the rounds."""
+    return keys([cell for cell in cells if cell.purpose is not Purpose.ROUND])
+
+
+def launch_of(bad: dict[tuple[Purpose, str], RunState], world: World | None = None) -> Play:
+    """A rig in which runs of one purpose and id come to some state."""
+
+    def launch(cell: Cell, count: int) -> Run:
+        state = bad.get((cell.purpose, cell.variant))
+        there = {} if state is None else {(cell.variant, cell.repeat): state}
+        return replace(world or World(), bad=there).run(cell, count)
+
+    return launch

@@ -7,14 +7,13 @@ import pytest
 from hetero_test.judge.judge import judge
 from hetero_test.values.record import Ending
 from hetero_test.values.run import Purpose, RunState
-from hetero_test.values.verdict import Conclusion, Judgment, Kind, Result, Verdict
+from hetero_test.values.verdict import Kind, Result
 from tests.judge.factories import (
     changed,
-    context,
+    first_exact,
     judged,
     of,
     only,
-    planned,
     record,
     results,
     stream,
@@ -22,12 +21,6 @@ from tests.judge.factories import (
 )
 
 EXACT = Kind.EXACT
-MOVED = ("0: A A", "2: C@5011~RTX C@5011~RTX")
-
-
-def first(made: Judgment, variant: str) -> Verdict:
-    """The first exact verdict on a variant."""
-    return of(made, EXACT, variant)[0]
 
 
 # ---- references ---------------------------------------------------------------------------
@@ -47,12 +40,12 @@ def test_each_run_is_compared_with_the_first_usable_baseline_of_its_residency() 
         (2, ("0", 2), Result.PASS),
         (3, ("0", 2), Result.PASS),
     ]
-    assert first(made, "1").reason == "equal over 60 tokens"
+    assert first_exact(made, "1").reason == "equal over 60 tokens"
 
 
 def test_a_difference_from_the_baseline_is_a_fail_with_its_place() -> None:
     """The first difference, and both continuations from there on."""
-    verdict = first(judged("0: A A", "1: A17 A17"), "1")
+    verdict = first_exact(judged("0: A A", "1: A17 A17"), "1")
 
     assert verdict.result is Result.FAIL
     assert verdict.reason == "differs from token 17 on"
@@ -82,9 +75,9 @@ def test_one_stream_a_strict_prefix_of_the_other_is_said_so() -> None:
     """Either side may be the shorter one, ended by an end of sequence."""
     short, long = judged("0: A A", "1: A<40 A<40"), judged("0: A<40 A<40", "1: A A")
 
-    assert first(short, "1").reason == "it is a strict prefix: parts at token 40"
-    assert first(long, "1").reason == "the reference is a strict prefix: parts at token 40"
-    assert first(short, "1").result is first(long, "1").result is Result.FAIL
+    assert first_exact(short, "1").reason == "it is a strict prefix: parts at token 40"
+    assert first_exact(long, "1").reason == "the reference is a strict prefix: parts at token 40"
+    assert first_exact(short, "1").result is first_exact(long, "1").result is Result.FAIL
 
 
 @pytest.mark.parametrize(("length", "told"), [(4, Result.PASS), (3, Result.INCONCLUSIVE)])
@@ -94,12 +87,12 @@ def test_a_handful_of_equal_tokens_passes_nothing(length: int, told: Result) -> 
     anchored = judged(f"0: {word} {word}", "1: B@5011 B@5011", f"1f: {word} {word}")
 
     assert {v.result for v in of(anchored, Kind.ANCHOR, "1f")} == {told}
-    assert first(judged(f"0: {word} {word}", f"1: {word} {word}"), "1").result is told
+    assert first_exact(judged(f"0: {word} {word}", f"1: {word} {word}"), "1").result is told
 
 
 def test_a_difference_is_a_fail_however_early_it_comes() -> None:
     """Two ids that differ were not equal, however few they are."""
-    assert first(judged("0: A<2 A<2", "1: A1<2 A1<2"), "1").result is Result.FAIL
+    assert first_exact(judged("0: A<2 A<2", "1: A1<2 A1<2"), "1").result is Result.FAIL
 
 
 def test_a_variant_in_two_residencies_is_compared_in_each() -> None:
@@ -143,7 +136,7 @@ def test_a_first_variant_without_an_anchor_that_tells_is_inconclusive(
     made = judged("0: A A", "1: B@5011 B@5011", "2: B@5011 B@5011", *anchor)
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
-    assert first(made, "1").reason == (
+    assert first_exact(made, "1").reason == (
         "no other run has its residency (5011 slots on GTX 1080 Ti), and no anchor covers it"
     )
     assert results(made, EXACT, "2") == ["PASS"] * 2
@@ -179,7 +172,7 @@ def test_a_repeat_in_a_group_beyond_the_third_is_not_hidden_by_the_anchor() -> N
 
     assert results(made, EXACT, "3") == ["SKIPPED"]
     assert results(made, EXACT, "4") == ["INCONCLUSIVE"] * 2
-    assert first(made, "4").reason.endswith("covers it: more residencies than are anchored")
+    assert first_exact(made, "4").reason.endswith("covers it: more residencies than are anchored")
 
 
 def test_a_dead_baseline_leaves_everything_untied() -> None:
@@ -187,7 +180,7 @@ def test_a_dead_baseline_leaves_everything_untied() -> None:
     made = judged("0: !CRASHED !CRASHED", "1: A A", "2: A A")
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
-    assert first(made, "1").reason.endswith("the baseline has no usable run")
+    assert first_exact(made, "1").reason.endswith("the baseline has no usable run")
     assert results(made, EXACT, "2") == ["PASS"] * 2
 
 
@@ -204,7 +197,7 @@ def test_a_first_variant_that_does_not_repeat_makes_its_group_inconclusive() -> 
 
     assert results(made, Kind.REPEAT, "1") == ["FAIL"]
     assert results(made, EXACT, "2") == ["INCONCLUSIVE"] * 2
-    assert first(made, "2").reason == "its reference, variant 1, does not repeat itself"
+    assert first_exact(made, "2").reason == "its reference, variant 1, does not repeat itself"
 
 
 # ---- a baseline that cannot serve ---------------------------------------------------------
@@ -216,7 +209,7 @@ def test_a_noisy_baseline_makes_its_comparisons_inconclusive(word: str) -> None:
     made = judged("0: A A9", f"1: {word} {word}")
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
-    assert first(made, "1").against == ("0", 1)
+    assert first_exact(made, "1").against == ("0", 1)
 
 
 @pytest.mark.parametrize("second", ["A<40!TRUNCATED", "A<40!DEGENERATE"])
@@ -268,7 +261,7 @@ def test_any_other_unusable_run_is_inconclusive(state: str) -> None:
         made = judged("0: A A", f"1: {word}!{state} A")
 
         assert results(made, EXACT, "1") == ["INCONCLUSIVE", "PASS"]
-        assert first(made, "1").reason == f"{state}: it was {state.lower()}"
+        assert first_exact(made, "1").reason == f"{state}: it was {state.lower()}"
 
 
 def test_a_run_of_unknown_residency_is_inconclusive() -> None:
@@ -277,7 +270,9 @@ def test_a_run_of_unknown_residency_is_inconclusive() -> None:
         made = judged("0: A A", f"1: {word} {word}")
 
         assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
-        assert first(made, "1").reason == ("the residency is unknown: no line tells the final size")
+        assert first_exact(made, "1").reason == (
+            "the residency is unknown: no line tells the final size"
+        )
 
 
 @pytest.mark.parametrize("ids", [None, ()])
@@ -286,7 +281,7 @@ def test_an_ok_run_without_a_token_is_inconclusive(ids: tuple[int, ...] | None) 
     made = judge(changed(record("0: A A", "1: A A"), "1", 1, stream=ids))
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE", "PASS"]
-    assert first(made, "1").reason == "no stream of it is stored"
+    assert first_exact(made, "1").reason == "no stream of it is stored"
 
 
 @pytest.mark.parametrize(
@@ -322,7 +317,7 @@ def test_a_variant_that_hung_before_the_rounds_says_so() -> None:
     """Under --pinned each variant is sized first; the baseline is run all the same."""
     made = judged("0: A -", "1: - -", warm=["0: !TIMED_OUT", "1: !TIMED_OUT"])
 
-    assert first(made, "1").reason == "not run again after it timed out before the rounds"
+    assert first_exact(made, "1").reason == "not run again after it timed out before the rounds"
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
     assert only(made, Kind.REPEAT, "0").reason == "1 of 2 repeats are usable (1 not run)"
 
@@ -351,8 +346,8 @@ def test_wrong_output_against_a_good_reference_is_a_fail(state: str, word: str) 
     made = judged("0: A A", f"1: {word}!{state} {word}!{state}")
 
     assert results(made, EXACT, "1") == ["FAIL"] * 2
-    assert first(made, "1").reason == f"{state}: it was {state.lower()}"
-    assert first(made, "1").against == ("0", 1)
+    assert first_exact(made, "1").reason == f"{state}: it was {state.lower()}"
+    assert first_exact(made, "1").against == ("0", 1)
 
 
 def test_not_a_number_without_a_stream_is_a_fail_too() -> None:
@@ -368,7 +363,7 @@ def test_equal_garbage_never_passes(state: str) -> None:
     made = judged(f"0: A!{state} A!{state}", f"1: A!{state} A!{state}")
 
     assert results(made, EXACT, "1") == ["INCONCLUSIVE"] * 2
-    assert first(made, "1").reason.endswith("; no reference to hold it against")
+    assert first_exact(made, "1").reason.endswith("; no reference to hold it against")
 
 
 def test_wrong_output_at_another_residency_is_inconclusive() -> None:
@@ -383,162 +378,3 @@ def test_wrong_output_of_the_groups_first_variant_is_not_held_against_itself() -
     made = judged("0: A A", "1: B@5011 B<9@5011!TRUNCATED", "1f: A A")
 
     assert results(made, EXACT, "1") == ["SKIPPED", "INCONCLUSIVE"]
-
-
-# ---- kinds that differ --------------------------------------------------------------------
-
-
-def test_kinds_that_differ_are_not_claimed_with_what_was_seen() -> None:
-    """What crosses kinds is compared and shown, never PASS and never FAIL."""
-    other = judged("0: A A", "2: A9~RTX A~RTX", on_device=())
-
-    assert results(other, EXACT, "2") == ["NOT_CLAIMED"] * 2
-    assert [v.reason for v in of(other, EXACT, "2")] == [
-        "not claimed to be equal: differs from token 9 on",
-        "not claimed to be equal: equal over 60 tokens",
-    ]
-    assert first(other, "2").against == ("0", 1)
-    assert first(other, "2").difference is not None
-
-
-def test_a_strict_prefix_that_is_not_claimed_is_said_so() -> None:
-    """One stream a strict prefix of the other, wherever two are compared."""
-    made = judged("0: A A", "2: A<40~RTX A~RTX", on_device=())
-
-    assert first(made, "2").reason == (
-        "not claimed to be equal: it is a strict prefix: parts at token 40"
-    )
-
-
-def test_variants_that_share_the_other_kind_are_claimed_among_themselves() -> None:
-    """Like devices give like streams: the second on that kind is compared with the first."""
-    made = judged("0: A A", "2: C~RTX C~RTX", "3: C~RTX C9~RTX", on_device=())
-
-    assert results(made, EXACT, "2") == ["NOT_CLAIMED"] * 2
-    assert [v.against for v in of(made, EXACT, "3")] == [("2", 1)] * 2
-    assert results(made, EXACT, "3") == ["PASS", "FAIL"]
-
-
-def test_a_variant_that_claims_nothing_is_not_claimed_at_any_residency() -> None:
-    """With claims = false: compared with the baseline and shown, even at equal residency."""
-    variants = (planned("0"), planned("1", claims=False))
-    made = judged("0: A A", "1: A9 C@5011", variants=variants)
-
-    assert results(made, EXACT, "1") == ["NOT_CLAIMED"] * 2
-    assert {v.against for v in of(made, EXACT, "1")} == {("0", 1)}
-
-
-@pytest.mark.parametrize("state", ["TRUNCATED", "DEGENERATE"])
-@pytest.mark.parametrize("word", ["A<9", "A"])
-def test_wrong_output_that_is_not_claimed_is_inconclusive(state: str, word: str) -> None:
-    """It cannot fail a claim that nobody made, but it never supports a PASS either."""
-    variants = (planned("0"), planned("1", claims=False), planned("2"))
-    made = judged("0: A", f"1: {word}!{state}", "2: A", variants=variants)
-
-    assert results(made, EXACT, "1") == ["INCONCLUSIVE"]
-    assert first(made, "1").reason == (
-        f"not claimed to be equal, and not compared: {state}: it was {state.lower()}"
-    )
-    assert made.conclusion is Conclusion.INCONCLUSIVE
-
-
-@pytest.mark.parametrize("state", ["TRUNCATED", "DEGENERATE"])
-def test_wrong_output_on_another_kind_is_inconclusive_likewise(state: str) -> None:
-    """The first variant of an unclaimed group has nothing to be held against."""
-    made = judged("0: A A", f"2: C~RTX C<9~RTX!{state}", on_device=())
-
-    assert results(made, EXACT, "2") == ["NOT_CLAIMED", "INCONCLUSIVE"]
-
-
-def test_what_is_not_claimed_and_has_no_baseline_is_inconclusive() -> None:
-    """NOT_CLAIMED says what was seen; where nothing could be, it is not said."""
-    variants = (planned("0"), planned("1", claims=False))
-    dead = judged("0: !CRASHED !CRASHED", "1: A A", variants=variants)
-
-    assert results(dead, EXACT, "1") == ["INCONCLUSIVE"] * 2
-    assert first(dead, "1").reason == (
-        "not claimed to be equal, and not compared: the baseline has no usable run of known "
-        "residency"
-    )
-
-
-# ---- home baselines -----------------------------------------------------------------------
-
-
-def test_a_moved_main_model_is_compared_with_the_baseline_at_its_new_home() -> None:
-    """Its reference is variant 0 on that device alone, with the variant's residency."""
-    made = judged(*MOVED, "3: C@5011~RTX C7@5011~RTX", "0-home-2: C@5011~RTX C@5011~RTX")
-
-    assert [v.against for v in of(made, EXACT, "2")] == [("0-home-2", 1)] * 2
-    assert results(made, EXACT, "2") == ["PASS"] * 2
-    assert results(made, EXACT, "3") == ["PASS", "FAIL"]
-
-
-def test_a_wrong_stream_at_the_new_home_is_a_fail() -> None:
-    """It cannot be excused by its kind of device: the baseline was there too."""
-    made = judged(*MOVED, "0-home-2: C9@5011~RTX C9@5011~RTX")
-
-    assert results(made, EXACT, "2") == ["FAIL"] * 2
-
-
-@pytest.mark.parametrize(
-    ("home", "gave"),
-    [
-        ((), "no run"),
-        (("0-home-2: C@4900~RTX C@4901~RTX",), "4900 slots on RTX, 4901 slots on RTX"),
-        (("0-home-2: !CRASHED !CRASHED",), "CRASHED"),
-        (("0-home-2: C@5011 C@5011",), "5011 slots on GTX 1080 Ti"),
-    ],
-)
-def test_a_home_that_was_not_reached_is_inconclusive_with_what_it_gave(
-    home: tuple[str, ...], gave: str
-) -> None:
-    """Without a baseline of that residency the move was not tested."""
-    made = judged(*MOVED, "3: C@5011~RTX C@5011~RTX", *home)
-
-    assert results(made, EXACT, "2") == ["INCONCLUSIVE"] * 2
-    assert first(made, "2").reason == (
-        f"the baseline on that device alone did not give 5011 slots on RTX (it gave {gave})"
-    )
-    assert [v.against for v in of(made, EXACT, "3")] == [("2", 1)] * 2
-
-
-def test_the_first_home_run_of_the_right_residency_is_the_reference() -> None:
-    """A repeat that crashed, or opened another size, is passed over."""
-    made = judged(
-        "0: A A A",
-        "2: C@5011~RTX C@5011~RTX C@5011~RTX",
-        "0-home-2: C9@5011~RTX!CRASHED D@4900~RTX C@5011~RTX",
-    )
-
-    assert {v.against for v in of(made, EXACT, "2")} == {("0-home-2", 3)}
-
-
-def test_a_home_baseline_that_does_not_repeat_is_no_reference() -> None:
-    """The baseline on that device is noisy: nothing was tested there."""
-    made = judged(*MOVED, "0-home-2: C@5011~RTX C9@5011~RTX")
-
-    assert results(made, EXACT, "2") == ["INCONCLUSIVE"] * 2
-    assert results(made, Kind.REPEAT, "0-home-2") == ["FAIL"]
-
-
-def test_a_pair_at_home_does_not_cover_a_move() -> None:
-    """Pairs stand in for anchors; a moved main model has a home baseline or nothing."""
-    made = judged(
-        *("0: A A", "2: B@5011 C@5011~RTX", "2f: A@4100 -"),
-        *("0s: D@4000 D@4000", "2s: D@4000 D@4000"),
-    )
-
-    assert results(made, EXACT, "2") == ["SKIPPED", "INCONCLUSIVE"]
-
-
-# ---- forced differences -------------------------------------------------------------------
-
-
-def test_adaptive_swaps_that_did_not_move_excuse_nothing() -> None:
-    """A difference with the same swaps and share on both sides is a FAIL as it stands."""
-    alike = context(record("0: A A", "1: A9 A9"), "1", swaps=312, pcie_share=0.26)
-    made = judge(context(alike, "0", swaps=312, pcie_share=0.26))
-
-    assert results(made, EXACT, "1") == ["FAIL"] * 2
-    assert first(made, "1").recheck is None

@@ -55,6 +55,8 @@ TARGETS = {
     "values/run_ids.py": "judge/test_groups.py",
 }
 """Modules of the package, and the test file of each that is tried first."""
+EXTRA = ("session/test_extra_runs.py", "session/test_pinned_runs.py")
+"""Test files that hold the rest of what ``session/schedule.py`` does."""
 ALONE = {
     "session/effect.py": "session/test_effect.py",
     "session/state.py": "session/test_state.py",
@@ -67,7 +69,7 @@ def tests_of(target: str) -> list[str]:
     if target in ALONE:
         return [str(TESTS / ALONE[target])]
     plain = sorted(f"judge/{path.name}" for path in (TESTS / "judge").glob("test_*.py"))
-    others = [name for name in (*plain, *TARGETS.values()) if name not in RANDOM]
+    others = [name for name in (*plain, *TARGETS.values(), *EXTRA) if name not in RANDOM]
     names = dict.fromkeys((TARGETS[target], *others, *RANDOM))
     return [str(TESTS / name) for name in names]
 
