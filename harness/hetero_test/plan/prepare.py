@@ -17,7 +17,7 @@ from hetero_test.formats.json import JsonError
 from hetero_test.plan import defaults, plan, prompts, visible_devices
 from hetero_test.plan.matrix import Matrix, find
 from hetero_test.rig import host
-from hetero_test.values.record import EngineFacts, Manifest, Pinned
+from hetero_test.values.record import EngineFacts, Manifest, Pinned, Rig
 from hetero_test.values.verdict import LEAST_TOKENS
 from hetero_test.version import version
 
@@ -86,7 +86,13 @@ def prepare(options: RunOptions) -> Ready:
         model_flags=flags,
         model=host.model_files(flags),
         env=visible_devices.set_already((name for name, _ in matrix.on_device), os.environ),
-        rig=host.rig(survey),
+        rig=Rig(
+            devices=survey.devices,
+            device_count=survey.device_count,
+            how=survey.how,
+            facts=host.host_facts(),
+            notes=survey.notes,
+        ),
         probes=made,
         variants=variants,
         repeats=options.repeats,

@@ -11,19 +11,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hetero_test.values.record import ModelFile, Rig
+from hetero_test.values.record import ModelFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from hetero_test.engines.base import Survey
 
 EDGE_BYTES = 2**20
 """How much of each end of a model file is hashed: the whole of a large one takes minutes."""
 
 
-def rig(survey: Survey) -> Rig:
-    """The devices as the engine numbers them, with what the operating system says."""
+def host_facts() -> tuple[tuple[str, str], ...]:
+    """What the operating system says of this machine: fact and value; unknown ones left out."""
     facts = [
         ("CPU", _cpu()),
         ("logical processors", str(os.cpu_count()) if os.cpu_count() else None),
@@ -33,13 +31,7 @@ def rig(survey: Survey) -> Rig:
         ("AMD driver", _first_line(Path("/sys/module/amdgpu/version"))),
         ("Python", platform.python_version()),
     ]
-    return Rig(
-        devices=survey.devices,
-        device_count=survey.device_count,
-        how=survey.how,
-        facts=tuple((name, value) for name, value in facts if value is not None),
-        notes=survey.notes,
-    )
+    return tuple((name, value) for name, value in facts if value is not None)
 
 
 def model_files(flags: Sequence[str]) -> tuple[ModelFile, ...]:

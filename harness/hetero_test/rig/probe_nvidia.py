@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from hetero_test.launch.query import ToolState
 from hetero_test.rig import nvidia
-from hetero_test.rig import nvidia as nvml
 from hetero_test.rig.bandwidth import gpu_bandwidth
 from hetero_test.rig.facts import SYSTEM_POOL, DeviceClass, DeviceFacts, PairFacts
 from hetero_test.rig.holders import name_holders
@@ -59,7 +58,7 @@ def probe_nvidia(machine: Machine, sampling: Sampling, *, memory_total: int | No
 
 
 def _ask(machine: Machine) -> _Answer:
-    told = nvml.query_nvml(machine.nvml)
+    told = nvidia.query_nvml(machine.nvml)
     if told.devices:
         return _Answer(
             devices=told.devices,
@@ -94,7 +93,7 @@ def _ask(machine: Machine) -> _Answer:
 
 def _look(machine: Machine, first: _Answer) -> Mapping[str, DeviceSample]:
     """Links and utilization now."""
-    told = nvml.query_nvml(machine.nvml).devices if first.source == "NVML" else ()
+    told = nvidia.query_nvml(machine.nvml).devices if first.source == "NVML" else ()
     now = told or nvidia.query(machine.run)[0] or first.devices
     looks = {}
     for i, device in enumerate(now[: len(first.devices)]):

@@ -24,7 +24,6 @@ from hetero_test.engines.llama_cpp.placement_flags import (
         ("-dev A,B -ngl 99 -ts 3,1", "-m x.gguf --device=A,B -ngl 99 -sm layer -ts 6/2"),
         ('-ngl 99 -ot "a=CPU,b=CUDA1"', "-ngl 99 -ot a=CPU -ot b=CUDA1"),
         ("-ngl 99 --cpu-moe", "-ngl 99 -cmoe"),
-        ("--main-device 0 --draft-device 1", "-dev 0 -devd 1"),
     ],
 )
 def test_other_words_for_the_same_placement(first: str, second: str) -> None:

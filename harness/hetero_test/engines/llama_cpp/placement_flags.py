@@ -18,14 +18,11 @@ from hetero_test.engines.llama_cpp import flags
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-_DEVICES: Final = (*flags.DEVICES, "--main-device")
-_DRAFT_DEVICES: Final = (*flags.DRAFT_DEVICES, "--draft-device")
-"""Strata's two device flags are read as well; they name a device by its number."""
 _DRAFTING: Final = (flags.SPECULATION, flags.DRAFT_LENGTH)
 _WITH_VALUE: Final = frozenset(
     {
-        *_DEVICES,
-        *_DRAFT_DEVICES,
+        *flags.DEVICES,
+        *flags.DRAFT_DEVICES,
         *flags.SPLIT_MODE,
         *flags.SHARES,
         *flags.MAIN_GPU,
@@ -88,8 +85,8 @@ def parse_flags(argv: Sequence[str]) -> PlacementFlags:
         for rule in value.split(",")
         if "=" in rule
     ]
-    devices = flags.value(words, _DEVICES)
-    draft_devices = flags.value(words, _DRAFT_DEVICES)
+    devices = flags.value(words, flags.DEVICES)
+    draft_devices = flags.value(words, flags.DRAFT_DEVICES)
     drafting = (draft_devices, *(flags.value(words, names) for names in _DRAFTING))
     return PlacementFlags(
         devices=_listed(devices),

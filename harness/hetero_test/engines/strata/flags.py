@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 CACHE = "--expert-cache"
 PROFILE = "--expert-profile"
+MAIN_DEVICE = "--main-device"
+DRAFT_DEVICE = "--draft-device"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hetero_test.engines.strata.devices import kind
-from hetero_test.engines.strata.flags import cache_asked, last_value, whole
+from hetero_test.engines.strata.flags import (
+    DRAFT_DEVICE,
+    MAIN_DEVICE,
+    cache_asked,
+    last_value,
+    whole,
+)
 from hetero_test.values.reading import CacheSize, Place, Residency, Sighting
 
 if TYPE_CHECKING:
@@ -185,7 +191,7 @@ def _unknown(why: str) -> Residency:
 
 
 AUTO = "--auto-roles"
-_BY_PART = {"main": "--main-device", "draft": "--draft-device"}
+_BY_PART = {"main": MAIN_DEVICE, "draft": DRAFT_DEVICE}
 ROLE_FLAGS = frozenset({AUTO, *_BY_PART.values()})
 
 

@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hetero_test.engines.llama_cpp.loader_log import scan_loader_log
-from hetero_test.engines.llama_cpp.placement_flags import parse_flags
 from hetero_test.errors import UsageError
 from hetero_test.formats.files import STORED, inside, open_file, read_bytes
 from hetero_test.formats.json import JsonError
@@ -25,7 +24,7 @@ from hetero_test.triage.cost.placement import Placement
 from hetero_test.triage.cost.token import CPUS, log_ms, weight_gb_s
 from hetero_test.triage.learn.fit import SPEED_NOISE
 from hetero_test.triage.learn.interval import Z80
-from hetero_test.triage.options.from_flags import placement_from_flags
+from hetero_test.triage.options.from_flags import placement_flags, placement_from_flags
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -118,7 +117,7 @@ def _lessons(
     for variant in document.get("variants", []):
         name = str(variant.get("id"))
         speed = measured(document.get("runs", []), name, "decode_tok_s")
-        flags = parse_flags([*common, *(str(flag) for flag in variant.get("flags") or ())])
+        flags = placement_flags([*common, *(str(flag) for flag in variant.get("flags") or ())])
         if speed is None:
             passed_over.append((name, "no decode speed"))
             continue

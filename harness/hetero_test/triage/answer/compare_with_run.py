@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from hetero_test.engines.llama_cpp.placement_flags import parse_flags, parse_text, same_placement
+from hetero_test.engines.llama_cpp.placement_flags import parse_text, same_placement
 from hetero_test.errors import UsageError
 from hetero_test.triage.answer.json import SCHEMA
+from hetero_test.triage.options.from_flags import placement_flags
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -88,7 +89,7 @@ def _option_for(
         if name and name in (option["key"], option["title"]):
             return option
     common = [str(flag) for flag in run_json.get("model_flags") or ()]
-    said = parse_flags([*common, *(str(flag) for flag in variant.get("flags") or ())])
+    said = placement_flags([*common, *(str(flag) for flag in variant.get("flags") or ())])
     for option in options:
         if any(same_placement(said, parse_text(f["flags"])) for f in option.get("flags", [])):
             return option

@@ -1,9 +1,12 @@
-"""The placement that an engine's flags say, of a model on a rig."""
+"""The placement of a model on a rig that a command line says."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from hetero_test.engines.llama_cpp import flags as llama_flags
+from hetero_test.engines.llama_cpp.placement_flags import parse_flags
+from hetero_test.engines.strata import flags as strata_flags
 from hetero_test.triage.cost.memory import in_system_memory
 from hetero_test.triage.cost.placement import Placement, Read
 from hetero_test.triage.options.alone import reads_on
@@ -17,7 +20,7 @@ from hetero_test.triage.options.devices import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hetero_test.engines.llama_cpp.placement_flags import PlacementFlags
     from hetero_test.rig.facts import DeviceFacts
@@ -25,6 +28,20 @@ if TYPE_CHECKING:
     from hetero_test.triage.options.question import TriageQuestion
 
 PARALLEL_MODES = ("tensor", "graph")
+_STRATA = {
+    strata_flags.MAIN_DEVICE: llama_flags.DEVICES[0],
+    strata_flags.DRAFT_DEVICE: llama_flags.DRAFT_DEVICES[0],
+}
+"""Strata's flags by those of llama.cpp that say the same; Strata numbers the devices."""
+
+
+def placement_flags(argv: Iterable[str]) -> PlacementFlags:
+    """What a command line of llama.cpp, ik_llama.cpp or Strata says of placement."""
+    words = []
+    for word in argv:
+        name, equals, value = word.partition("=")
+        words.append(_STRATA.get(name, name) + equals + value)
+    return parse_flags(words)
 
 
 def placement_from_flags(
