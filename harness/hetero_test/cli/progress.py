@@ -90,11 +90,14 @@ class Console:
         self.total = max(launches(record.manifest), self.done + 1)
         self.current = (f"variant {cell.variant}, repeat {cell.repeat}", time.monotonic())
 
-    def ended(self, record: Record, run: Run, judgment: Judgment) -> None:
-        """A run was stored, and what is known so far was judged."""
+    def judged(self, judgment: Judgment) -> None:
+        """What is known so far was judged and published."""
+        self.verdicts = f"{judgment.count(Result.PASS)} PASS / {judgment.count(Result.FAIL)} FAIL"
+
+    def ended(self, record: Record, run: Run) -> None:
+        """A run was stored."""
         self.done = len(record.runs) + len(record.warmup) + len(record.rechecks)
         self.bad += run.state is not RunState.OK
-        self.verdicts = f"{judgment.count(Result.PASS)} PASS / {judgment.count(Result.FAIL)} FAIL"
         first = not self.took
         self.took.append(run.outcome.elapsed_s)
         if self.quiet:

@@ -14,7 +14,7 @@ from hetero_test.values.run_ids import Question, extra_ids, recheck_id
 from hetero_test.values.variant import PlannedVariant
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hetero_test.engines.base import Engine, Survey
     from hetero_test.plan.matrix import Matrix
@@ -266,19 +266,22 @@ def round_count(manifest: Manifest) -> int:
 
 
 def rounds(manifest: Manifest, engine: Engine) -> tuple[Cell, ...]:
-    """Every cell of the rounds: round by round, every second round reversed."""
-    planned = [entry.variant for entry in manifest.variants if entry.planned]
-    keys = [
-        (variant, (variant.id, probe.name, repeat))
-        for repeat in range(1, manifest.repeats + 1)
-        for variant in (planned if repeat % 2 else planned[::-1])
-        for probe in manifest.probes
-    ]
-    first = manifest.warmup + sizing_count(manifest)
+    """Every cell of the rounds, in order."""
     return tuple(
         cell(manifest, engine, variant, key, order=order, purpose=Purpose.ROUND)
-        for order, (variant, key) in enumerate(keys, first)
+        for order, variant, key in round_keys(manifest)
     )
+
+
+def round_keys(manifest: Manifest) -> Iterator[tuple[int, Variant, tuple[str, str, int]]]:
+    """Order, variant and key of each cell: round by round, every second round reversed."""
+    planned = [entry.variant for entry in manifest.variants if entry.planned]
+    order = manifest.warmup + sizing_count(manifest)
+    for repeat in range(1, manifest.repeats + 1):
+        for variant in planned if repeat % 2 else planned[::-1]:
+            for probe in manifest.probes:
+                yield order, variant, (variant.id, probe.name, repeat)
+                order += 1
 
 
 def cell(

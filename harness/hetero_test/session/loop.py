@@ -1,4 +1,4 @@
-"""One matrix, from its plan to its last run: launch, read, store, and judge after every run."""
+"""One matrix, from its plan to its last run: launch, read, store, and judge as it goes on."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from hetero_test.values.reading import Reading
     from hetero_test.values.run import Cell, Probe
 
-COSTS_BETWEEN_RENDERINGS = 5
-"""The report is rendered again once this many times its own cost has passed since the last."""
+COSTS_BETWEEN = 20
+"""What is known so far is published again once this many times its cost has passed since."""
 
 
 class Watcher(Protocol):
@@ -45,8 +45,11 @@ class Watcher(Protocol):
     def begins(self, record: Record, cell: Cell) -> None:
         """A cell is about to be launched."""
 
-    def ended(self, record: Record, run: Run, judgment: Judgment) -> None:
-        """A run was stored, and what is known so far was judged."""
+    def ended(self, record: Record, run: Run) -> None:
+        """A run was stored."""
+
+    def judged(self, judgment: Judgment) -> None:
+        """What is known so far was judged and published."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,20 +98,18 @@ class Session:
                 return replace(record, ending=Ending.INTERRUPTED)
             if self.deadline is not None and time.monotonic() >= self.deadline:
                 return replace(record, ending=Ending.TOTAL_TIMEOUT)
-            run = self.store.stored(cell)
-            if run is None:
-                self.watcher.begins(record, cell)
-                for same in unchanged:
-                    same.check()
-                outcome, run = self._launch(record, cell)
-                if outcome.stopped is StopReason.INTERRUPTED:
-                    return replace(record, ending=Ending.INTERRUPTED)
-                if outcome.stopped is StopReason.TOTAL_LIMIT:
-                    return replace(record, ending=Ending.TOTAL_TIMEOUT)
-                self.store.save(run)
+            self.watcher.begins(record, cell)
+            for same in unchanged:
+                same.check()
+            outcome, run = self._launch(record, cell)
+            if outcome.stopped is StopReason.INTERRUPTED:
+                return replace(record, ending=Ending.INTERRUPTED)
+            if outcome.stopped is StopReason.TOTAL_LIMIT:
+                return replace(record, ending=Ending.TOTAL_TIMEOUT)
+            self.store.save(run)
             record = add(record, run)
-            judgment = publisher.after_run(record)
-            self.watcher.ended(record, run, judgment)
+            self.watcher.ended(record, run)
+            publisher.after_run(record)
         for same in unchanged:  # the last runs, too, were of this engine
             same.check()
         if (why := wedged(record)) is not None:
@@ -167,32 +168,36 @@ def run_of(record: Record, cell: Cell, probe: Probe, outcome: Outcome, reading: 
 
 
 class _Publisher:
-    """Judges and writes ``run.json`` and ``report.md`` while the matrix runs.
+    """Judges what is known, and writes ``run.json`` and ``report.md``, while the matrix runs.
 
-    ``run.json`` is rewritten after every run. Rendering the report costs more than a fast
-    engine's run, so while runs are shorter than that it follows at intervals.
+    What a run gave is stored in its own folder at once. To judge and to publish costs more the
+    more runs there are, and more than a fast engine's run; so it follows at intervals, and after
+    every run where the runs take longer than that.
     """
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.latest: Record | None = None  # with every run that was stored so far
-        self.cost_s = 0.0
-        self.rendered_at = float("-inf")
+        self.due_at = float("-inf")
 
-    def after_run(self, record: Record) -> Judgment:
-        """``run.json``, and the report where it is due."""
+    def after_run(self, record: Record) -> None:
+        """Publish what is known, where it is due."""
         self.latest = record
+        begun = time.monotonic()
+        if begun < self.due_at:
+            return
         judgment = self._document(record)
-        if time.monotonic() - self.rendered_at >= COSTS_BETWEEN_RENDERINGS * self.cost_s:
-            try:
-                self._report(record, judgment)
-            except HeteroTestError:
-                raise
-            except Exception:  # noqa: BLE001
-                # A report that cannot be rendered must not end what can still be measured;
-                # the last rendering, at the end, shows the reason.
-                return judgment
-        return judgment
+        try:
+            self._report(record, judgment)
+        except HeteroTestError:
+            raise
+        except Exception:  # noqa: BLE001, S110
+            # A report that cannot be rendered must not end what can still be measured;
+            # the last rendering, at the end, shows the reason.
+            pass
+        self.session.watcher.judged(judgment)
+        now = time.monotonic()
+        self.due_at = now + COSTS_BETWEEN * (now - begun)
 
     def publish(self, record: Record) -> Judgment:
         """Both, at the end."""
@@ -211,10 +216,4 @@ class _Publisher:
         return judgment
 
     def _report(self, record: Record, judgment: Judgment) -> None:
-        begun = time.monotonic()
-        try:
-            report = self.session.render(record, judgment)
-        finally:
-            self.rendered_at = time.monotonic()
-            self.cost_s = self.rendered_at - begun
-        self.session.store.publish_report(report)
+        self.session.store.publish_report(self.session.render(record, judgment))

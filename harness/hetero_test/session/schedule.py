@@ -23,7 +23,15 @@ from hetero_test.judge.groups import (
     unreached,
 )
 from hetero_test.judge.rules import comparisons
-from hetero_test.plan.plan import base_flags, cell, round_count, rounds, sizing_count, variant_by_id
+from hetero_test.plan.plan import (
+    base_flags,
+    cell,
+    round_count,
+    round_keys,
+    rounds,
+    sizing_count,
+    variant_by_id,
+)
 from hetero_test.plan.visible_devices import alone
 from hetero_test.values.record import Record
 from hetero_test.values.run import Purpose, RunState
@@ -116,14 +124,12 @@ def _warmups(record: Record, engine: Engine) -> Iterator[Cell]:
 
 
 def _rounds(record: Record, engine: Engine) -> Iterator[Cell]:
-    manifest = record.manifest
-    done = {run.key for run in record.runs}
-    given_up = {run.key[:2] for run in record.runs if run.state.not_repeated}
-    hung = {run.variant for run in record.warmup if run.state is RunState.TIMED_OUT}
-    hung.discard(manifest.variants[0].variant.id)  # that it ran after the hang is known
-    for found in rounds(manifest, engine):
-        if found.key in done or found.key[:2] in given_up or found.variant in hung:
+    manifest, index = record.manifest, record.index
+    done, given_up, hung = index.by_key, index.given_up, index.hung_before
+    for order, variant, key in round_keys(manifest):
+        if key in done or key[:2] in given_up or variant.id in hung:
             continue
+        found = cell(manifest, engine, variant, key, order=order, purpose=Purpose.ROUND)
         yield _fixed(found, manifest, engine, record.warmup) if manifest.pinned.asked else found
 
 
@@ -173,7 +179,7 @@ def _rechecks(record: Record, engine: Engine) -> Iterator[Cell]:
             extra = recheck_id(name, question)
             if (extra, verdict.probe) in given_up:
                 continue
-            run = next(run for run in record.runs if run.key[:2] == (name, verdict.probe))
+            run = record.index.by_command[name, verdict.probe][0]
             for repeat in range(1, record.manifest.repeats + 1):
                 if (extra, verdict.probe, repeat) not in done:
                     yield _again(record, engine, run, question, repeat)
@@ -287,7 +293,7 @@ class _Ties:
         return next((run for run in self._of(group.tie) if strayed(run, self.baseline)), None)
 
     def _of(self, name: str) -> list[Run]:
-        mine = [run for run in self.record.runs if run.key[:2] == (name, self.probe)]
+        mine = self.record.index.by_command.get((name, self.probe), ())
         return sorted(mine, key=lambda run: run.repeat)
 
     def _repeats(

@@ -7,12 +7,13 @@
     OUT/runs/V0/default-1/{stdout,stderr,outcome.json,run.json}
     OUT/warmup/…, OUT/rechecks/…           likewise
     OUT/running.json                       pid and start of the last engine
-    OUT/run.json                           the whole, rewritten after every run
-    OUT/report.md                          likewise, as time allows
+    OUT/run.json                           the whole, rewritten as time allows, and at the end
+    OUT/report.md                          likewise
 
 Every file is written beside its place and renamed into it, so a reader, and a resumed run,
-finds either the old or the new one. Nothing is found by listing folders: ``run.json`` names
-every run, and the plan names every run that may be there beyond it.
+finds either the old or the new one. What a run gave is in its own folder as soon as the run is
+over. ``run.json`` names the runs that must be there; those that were stored after it was written
+are found by their folders.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,6 +45,8 @@ RUNNING = "running.json"
 RUN_SCHEMA = "hetero-test/stored-run/2"
 """Name and version of a run's own file. 2: the run in its parts, as they are in memory, and the
 md5 of its stream."""
+FOLDERS = ("runs", "warmup", "rechecks")
+"""The lists of a record, each in a folder of its own."""
 LISTS = {
     Purpose.WARMUP: "warmup",
     Purpose.RECHECK: "rechecks",
@@ -144,22 +147,23 @@ class Store:
                 hint="give the folder that hetero-test wrote, the one with report.md in it",
             )
         manifest = from_file(self.root / "manifest.json", Manifest, schema=MANIFEST_SCHEMA)
-        record = Record(manifest=manifest)
-        if not (self.root / "run.json").exists():
-            return record
-        index = load(self.root / "run.json")
+        index: dict[str, Any] = {name: [] for name in FOLDERS} | {"ending": Ending.RUNNING.value}
+        if (self.root / "run.json").exists():
+            index = load(self.root / "run.json")
         try:
             lists = {
                 name: tuple(self._indexed(name, entry) for entry in index[name])
-                for name in ("runs", "warmup", "rechecks")
+                for name in FOLDERS
             }
             ending = Ending(index["ending"])
             noted = tuple(map(str, index.get("noted", ())))
             _check_known(manifest, (*lists["runs"], *lists["warmup"], *lists["rechecks"]))
         except (KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{self.root / 'run.json'}: it is not what was written") from error
-        return replace(
-            record,
+        for name, runs in lists.items():
+            lists[name] = (*runs, *self._beyond(manifest, name, runs))
+        return Record(
+            manifest=manifest,
             runs=lists["runs"],
             warmup=lists["warmup"],
             rechecks=lists["rechecks"],
@@ -189,6 +193,22 @@ class Store:
                 hint="one of the files was changed since it was written; run the matrix again",
             )
         return run
+
+    def _beyond(self, manifest: Manifest, name: str, named: tuple[Run, ...]) -> list[Run]:
+        """The runs of a list that were stored after ``run.json`` was written, in their order.
+
+        What cannot be read, was not planned or lies in another run's place is no such run; going
+        on with the directory makes it again.
+        """
+        found = []
+        known = {self.folder(run) for run in named}
+        for path in (self.root / name).glob("V*/*/run.json"):
+            if path.parent not in known:
+                with suppress(StoreError, ValueError):
+                    run = self.read(path.parent)
+                    _check_known(manifest, (run,))
+                    found.append(run)
+        return sorted(found, key=lambda run: run.order)
 
     def read(self, folder: Path) -> Run:
         """The run that is stored in a folder, if it is the one that belongs there.
@@ -239,15 +259,6 @@ class Store:
                 shutil.rmtree(folder)
             folder.mkdir(parents=True)
         return folder
-
-    def stored(self, cell: Cell) -> Run | None:
-        """The run of a cell that was stored but is not in ``run.json`` yet, if there is one."""
-        try:
-            run = self.read(self.folder(cell))
-        except StoreError:
-            return None
-        same = run.key == cell.key and run.cell.flags == cell.flags and run.purpose is cell.purpose
-        return run if same else None
 
     def note_start(self, pid: int, started: str | None) -> None:
         """Keep who is running, for a later process that finds this one killed."""
