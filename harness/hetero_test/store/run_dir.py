@@ -152,8 +152,7 @@ class Store:
             index = load(self.root / "run.json")
         try:
             lists = {
-                name: tuple(self._indexed(name, entry) for entry in index[name])
-                for name in FOLDERS
+                name: tuple(self._indexed(name, entry) for entry in index[name]) for name in FOLDERS
             }
             ending = Ending(index["ending"])
             noted = tuple(map(str, index.get("noted", ())))
