@@ -83,7 +83,7 @@ def test_under_load_says_how_long(capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_log_that_is_none_is_refused_before_anything_is_probed(tmp_path: Path) -> None:
-    """A wrong file is told at once."""
+    """A wrong file is reported at once."""
     path = tmp_path / "log"
     path.write_text("nothing")
     with pytest.raises(UsageError, match="no line of a llama"):

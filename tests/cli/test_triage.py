@@ -151,7 +151,7 @@ def test_a_drafter_is_read_from_its_facts_and_compared_by_tokens(
 def test_calibrate_writes_into_the_rig_file(
     files: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The fitted values are told and stand in the file."""
+    """The fitted values are printed and stand in the file."""
     folder = write_run(tmp_path / "out", {"0": ["-dev", "ROCm0"]}, {"0": 22.0})
     assert main(["triage", *files, "--calibrate", str(folder)]) == 0
     out = capsys.readouterr().out
@@ -197,7 +197,7 @@ def test_mistakes_are_told_with_the_flag(
 
 
 def test_one_model_is_asked_for(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """Neither none nor two."""
+    """One of the two has to be given, not both."""
     assert main(["triage"]) == 2
     assert "give one of --model" in capsys.readouterr().err
     assert main(["triage", *files, "--model", "x.gguf"]) == 2

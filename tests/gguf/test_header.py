@@ -229,7 +229,7 @@ def test_a_file_cut_short_is_told_by_how_much(tmp_path: Path) -> None:
 
 
 def test_overlapping_tensors_are_refused(tmp_path: Path) -> None:
-    """Two tensors in one place are one too many."""
+    """Two tensors may not lie in one place."""
     path = write(tmp_path / "m.gguf", TINY)
     raw = bytearray(path.read_bytes())
     at = raw.index(b"blk.1.ffn_up.weight") + len(b"blk.1.ffn_up.weight") + 4 + 16 + 4

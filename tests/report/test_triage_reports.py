@@ -60,7 +60,7 @@ def test_folds_are_closed_and_have_blank_lines_around_them() -> None:
 
 
 def test_an_unknown_number_is_a_dash_and_never_a_zero() -> None:
-    """Prefill of today that nobody told, a device without bandwidth."""
+    """An unknown prefill speed of today, a device without bandwidth."""
     told = document(prefill=None)
     told["options"][1]["prefill_tok_s"] = None
     told["rig"][0]["bandwidth_gb_s"] = None

@@ -1,4 +1,4 @@
-"""AMD devices by rocm-smi and sysfs, and whose memory they use."""
+"""AMD devices by rocm-smi and sysfs, and the memory that they use."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_both_forms_of_rocm_smi_say_the_same(text: str) -> None:
 
 
 def test_gtt_and_visible_memory_are_told_apart() -> None:
-    """vis_vram is a part of VRAM and no pool of its own."""
+    """vis_vram is a part of VRAM, not a pool of its own."""
     text = (
         "GPU[1] : gtt Total Memory (B): 122402963456\n"
         "GPU[1] : vis_vram Total Memory (B): 5\n"
@@ -72,7 +72,7 @@ def test_gtt_and_visible_memory_are_told_apart() -> None:
 
 
 def test_an_unknown_name_is_none() -> None:
-    """``Card Series: N/A`` occurs on Strix Halo, and a bare PCI id is no name."""
+    """``Card Series: N/A`` occurs on Strix Halo, and a bare PCI id is not a name."""
     text = json.dumps(
         {"card0": {"Card Series": "N/A", "Card Model": "0x1586", "PCI Bus": "0000:C5:00.0"}}
     )
@@ -213,7 +213,7 @@ def test_a_card_whose_driver_gives_gtt_the_size_of_vram_keeps_its_own(
 
 
 def test_a_large_card_in_a_small_machine_is_no_apu() -> None:
-    """24 GiB of VRAM and 16 of window are more than the 32 of the system; its name tells."""
+    """24 GiB of VRAM and 16 of window exceed the system's 32; the name decides."""
     device = AmdDevice(name="AMD Radeon RX 7900 XTX", vram_bytes=24 * GIB, gtt_bytes=16 * GIB)
     pool = amd_pool(device, "ROCm0", memory_total=32 * GIB)
     assert not pool.shared
@@ -241,7 +241,7 @@ def test_a_large_card_in_a_small_machine_is_no_apu() -> None:
 def test_without_an_id_names_and_sizes_suggest(
     device: AmdDevice, total: int | None, shared: bool | None
 ) -> None:
-    """What the sizes suggest is assumed, and what they do not tell is unknown."""
+    """What the sizes suggest is assumed; where they suggest nothing it is unknown."""
     pool = amd_pool(device, "ROCm0", memory_total=total)
     if shared is None:
         assert pool.pool is None

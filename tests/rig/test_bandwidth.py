@@ -63,7 +63,7 @@ def test_every_row_has_a_source_and_is_alone() -> None:
     ],
 )
 def test_cards_are_found_by_their_whole_name(name: str, gib: int, gb_s: float) -> None:
-    """Maker, marks and tail are dropped; memory tells apart cards of one name."""
+    """Maker, marks and tail are dropped; cards of one name differ in memory."""
     fact = gpu_bandwidth(name, int(gib * GIB * 0.99))
     assert fact is not None
     assert fact.value == gb_s
@@ -99,7 +99,7 @@ def test_a_card_that_is_not_in_the_table_is_unknown(name: str, gib: int) -> None
     ],
 )
 def test_soldered_memory_is_found_by_the_processor(name: str, gb_s: float | None) -> None:
-    """A longer name is another chip, and one that comes in two widths is unknown."""
+    """A longer name is another chip; a chip that comes in two widths is unknown."""
     fact = soldered_bandwidth(name)
     assert (fact.value if fact else None) == gb_s
 
@@ -138,7 +138,7 @@ def test_servers_are_known_by_their_names(name: str, channels: int, mt_s: int) -
 
 
 def test_other_processors_are_no_servers() -> None:
-    """A desktop's memory is not known by its processor."""
+    """A desktop's processor does not say what memory is fitted."""
     assert server_channels("AMD Ryzen 9 7950X 16-Core Processor") is None
     assert server_channels("Intel(R) Xeon(R) Processor") is None
 
@@ -168,7 +168,7 @@ def test_patterns_of_servers_compile() -> None:
 def test_people_may_leave_out_brand_and_memory(
     name: str, gib: int | None, gb_s: float | None
 ) -> None:
-    """The name is still the whole name; of two cards of one name the lesser is taken."""
+    """The whole name has to match; of two cards of one name the smaller is taken."""
     found = named_bandwidth(name, None if gib is None else gib * GIB)
     assert (None if found is None else found.value) == gb_s
     if found is not None:

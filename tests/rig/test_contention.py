@@ -1,4 +1,4 @@
-"""Other users of a device, and links below their maximum, are told and change no verdict."""
+"""Other users of a device and slow links are reported, and change no verdict."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_another_process_on_a_device_is_told_and_our_own_engine_is_not() -> None
 
 
 def test_the_best_link_that_was_seen_counts() -> None:
-    """An idle link is no slow link: only one that never reached its maximum is told."""
+    """An idle link is not a slow link: only one that never reached its maximum is reported."""
     speeds = iter(((1.0, "Gen1 x4"), (7.88, "Gen4 x4"), (1.0, "Gen1 x4")))
 
     def look() -> tuple[DeviceUse, ...]:
@@ -70,7 +70,7 @@ def test_a_driver_that_fails_tells_nothing() -> None:
 
 
 def test_it_looks_while_it_is_entered_and_leaves_no_thread() -> None:
-    """Looks happen in a thread of their own that ends with the matrix."""
+    """Queries run in a thread of their own that ends with the matrix."""
     often = threading.Semaphore(0)
 
     def look() -> tuple[DeviceUse, ...]:

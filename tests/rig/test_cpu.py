@@ -159,7 +159,7 @@ def test_unknown_modules_are_told_with_the_reason() -> None:
 
 
 def test_bandwidth_needs_the_modules() -> None:
-    """Two channels of DDR5-4800 are 76.8 GB/s; without modules only a server's bound is told."""
+    """Two channels of DDR5-4800 are 76.8 GB/s; without modules only a server's bound is known."""
     modules = Modules(count=4, channels=2, mt_s=4800, kind="DDR5")
     fact, remark = memory_bandwidth(modules, CpuFacts())
     assert fact is not None
@@ -181,7 +181,7 @@ def test_meminfo_is_read_in_bytes(tmp_path: Path) -> None:
 
 
 def test_the_smallest_limit_of_all_groups_above_holds(tmp_path: Path) -> None:
-    """A group of version 2 is also bound by its parents; ``max`` is no limit."""
+    """A group of version 2 is also bound by its parents; ``max`` means no limit."""
     put(tmp_path / "proc/self/cgroup", "0::/a/b\n")
     put(tmp_path / "sys/fs/cgroup/a/b/memory.max", "max\n")
     put(tmp_path / "sys/fs/cgroup/a/memory.max", f"{8 * GIB}\n")
@@ -193,7 +193,7 @@ def test_the_smallest_limit_of_all_groups_above_holds(tmp_path: Path) -> None:
 
 
 def test_groups_of_version_1_are_read(tmp_path: Path) -> None:
-    """The number near 2**63 that means no limit is none."""
+    """The number near 2**63 means no limit."""
     put(tmp_path / "proc/self/cgroup", "4:memory:/job\n3:cpuset:/\n")
     file = put(tmp_path / "sys/fs/cgroup/memory/job/memory.limit_in_bytes", f"{4 * GIB}\n")
     limit = memory_limit(tmp_path / "proc", tmp_path / "sys")

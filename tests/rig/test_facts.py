@@ -60,7 +60,7 @@ def test_a_bare_value_is_specified_by_its_line(tmp_path: Path) -> None:
 
 
 def test_a_bare_value_of_a_measured_key_is_measured(tmp_path: Path) -> None:
-    """The key that says measured is believed."""
+    """A key with ``measured`` in its name makes a measured fact."""
     text = '[[devices]]\nid = "A"\ndevice_class = "apu"\nbandwidth_measured_gb_s = 212\n'
     fact = load_rig(rig_file(tmp_path, text)).devices[0].bandwidth_measured_gb_s
     assert fact is not None
@@ -68,7 +68,7 @@ def test_a_bare_value_of_a_measured_key_is_measured(tmp_path: Path) -> None:
 
 
 def test_a_missing_fact_is_none(tmp_path: Path) -> None:
-    """What the file does not say is unknown, and no number stands for it."""
+    """What the file does not say is unknown, and no number replaces it."""
     device = load_rig(rig_file(tmp_path, '[[devices]]\nid = "A"\ndevice_class = "apu"\n')).devices[
         0
     ]
@@ -142,7 +142,7 @@ device_class = { value = "apu", orgin = "measured", source = "x" }
 def test_what_does_not_hold_together_is_refused(
     tmp_path: Path, text: str, line: int, what: str
 ) -> None:
-    """Each mistake is told with its own line."""
+    """Each mistake is reported with its own line."""
     said = complaints_of(tmp_path, text)
     assert any(entry.startswith(f"rig.toml:{line}:") and what in entry for entry in said), said
 
@@ -172,7 +172,7 @@ def test_a_huge_file_is_refused_unread(tmp_path: Path) -> None:
 
 
 def test_other_encodings_and_deep_nesting_are_complaints(tmp_path: Path) -> None:
-    """Neither bytes that are no UTF-8 nor a thousand brackets end in a traceback."""
+    """Neither bytes that are not UTF-8 nor a thousand brackets end in a traceback."""
     path = tmp_path / "rig.toml"
     path.write_bytes(b"[cpu]\nname = '\xff'\n")
     with pytest.raises(MatrixError, match=":2:"):
@@ -183,7 +183,7 @@ def test_other_encodings_and_deep_nesting_are_complaints(tmp_path: Path) -> None
 
 
 def test_the_fitted_bandwidth_prefers_its_own_quantization() -> None:
-    """A fit of the asked quantization wins over one of any; no fit is None."""
+    """A fit of the asked quantization comes before one of any; without a fit, None."""
     any_quant = EffectiveBandwidth(workload=Workload.MOE, gb_s=measured(100.0, "run 1"))
     mxfp4 = EffectiveBandwidth(
         workload=Workload.MOE, gb_s=measured(168.0, "run 2"), quantization="MXFP4"
@@ -200,7 +200,7 @@ def test_the_fitted_bandwidth_prefers_its_own_quantization() -> None:
 
 
 def test_devices_and_pairs_are_found_by_name() -> None:
-    """A pair is found in either order; what is not there is None."""
+    """A pair is found in either order; an unknown one is None."""
     apu = measured(DeviceClass.APU, "x")
     rig = RigFacts(
         devices=(

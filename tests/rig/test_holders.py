@@ -28,7 +28,7 @@ def opens(proc: Path, pid: int, number: int, target: str, fdinfo: str) -> None:
 
 
 def test_a_process_is_named_with_its_unit_and_without_its_folder(tmp_path: Path) -> None:
-    """The unit would start it again; folders and arguments are nobody's business."""
+    """The unit would start it again; folders and arguments are left out."""
     process(tmp_path, 42, "/home/someone/llama-server", "0::/system.slice/llama.service\n")
     (holder,) = name_holders([Holding(pid=42, memory_bytes=7)], tmp_path, "NVML")
     assert (holder.pid, holder.name, holder.unit) == (42, "llama-server", "llama.service")
@@ -77,7 +77,7 @@ def test_a_client_that_tells_no_memory_holds_the_device_all_the_same(tmp_path: P
 
 
 def test_what_may_not_be_looked_into_is_unknown(tmp_path: Path) -> None:
-    """No procfs, or no process that shows its descriptors: not nobody, but unknown."""
+    """Without procfs, or without readable descriptors, holders are unknown, not absent."""
     assert drm_holders(tmp_path / "none") is None
     put(tmp_path / "1/comm", "init")
     assert drm_holders(tmp_path) is None
@@ -86,7 +86,7 @@ def test_what_may_not_be_looked_into_is_unknown(tmp_path: Path) -> None:
 
 
 def test_damaged_fdinfo_is_passed_over(tmp_path: Path) -> None:
-    """An address that is none names no device."""
+    """A malformed address names no device."""
     process(tmp_path, 10, "x")
     opens(tmp_path, 10, 3, "/dev/dri/card0", "drm-pdev: ../../etc\n")
     opens(tmp_path, 10, 4, "/dev/dri/card0", "")

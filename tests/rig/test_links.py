@@ -140,7 +140,7 @@ def test_a_whole_device_is_read() -> None:
 
 @given(st.text(max_size=300))
 def test_any_text_is_read_or_passed_over(text: str) -> None:
-    """Lspci's words are never trusted to be well formed."""
+    """The output of lspci may be malformed in any way."""
     for found in parse_lspci(text).values():
         assert found.now is None or found.now.gb_s > 0
     parse_lspci(DEVICE + "\tLnkSta: " + text)
@@ -151,7 +151,7 @@ def test_any_text_is_read_or_passed_over(text: str) -> None:
     [("16.0 GT/s PCIe", 4), ("2.5 GT/s", 1), ("32.0 GT/s PCIe", 5), ("Unknown", None), ("", None)],
 )
 def test_speeds_of_sysfs_are_read(text: str, gen: int | None) -> None:
-    """The kernel writes the transfers a second, or that it does not know."""
+    """The kernel writes the transfers a second, or Unknown."""
     assert parse_speed(text) == gen
 
 
@@ -170,7 +170,7 @@ def test_addresses_have_one_form(text: str) -> None:
 
 
 def test_the_narrowest_port_counts_not_the_smallest_numbers() -> None:
-    """Gen4 x4 (7.88) before Gen3 x16 (15.75) is 7.88, not the Gen3 x4 that nobody has."""
+    """Gen4 x4 (7.88) before Gen3 x16 (15.75) is 7.88, not the Gen3 x4 that no port has."""
     path = (
         Port(address="a", now=speeds(4, 16)),
         Port(address="b", now=speeds(4, 4)),
@@ -267,7 +267,7 @@ def test_a_tunnel_carries_no_more_than_gen3_x4(tmp_path: Path) -> None:
 
 
 def test_an_old_slot_is_no_tunnel() -> None:
-    """Without a sign of Thunderbolt or USB4 a Gen1 port is what it says."""
+    """Without a sign of Thunderbolt or USB4 a Gen1 port counts as Gen1."""
     path = (
         Port(address="gpu", now=speeds(4, 16), capable=speeds(4, 16)),
         Port(
@@ -297,7 +297,7 @@ def test_an_idle_link_is_told_by_what_it_can_do(tmp_path: Path) -> None:
 
 
 def test_of_many_looks_each_port_counts_at_its_best() -> None:
-    """A link that was seen fast once is fast; looks at different moments are joined by port."""
+    """A link that was fast once can be fast; samples of different moments are joined by port."""
     slow = (Port(address="a", now=speeds(1, 4)), Port(address="b", now=speeds(4, 4)))
     fast = (Port(address="a", now=speeds(4, 4)), Port(address="b", now=speeds(1, 4)))
     best = best_of([slow, fast, slow])

@@ -1,4 +1,4 @@
-"""Devices of a rig that are only named."""
+"""Devices of which a rig file has only the name."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ name = "AMD RYZEN AI MAX+ 395 w/ Radeon 8060S"
 
 
 def test_what_is_only_named_is_looked_up_and_what_is_told_is_left(tmp_path: Path) -> None:
-    """With the table and its source as the source; what the table lacks stays unknown."""
+    """Their source is the table's; what the table lacks stays unknown."""
     path = tmp_path / "rig.toml"
     path.write_text(RIG, encoding="utf-8")
     devices = with_named_bandwidths(load_rig(path)).devices

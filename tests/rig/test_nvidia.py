@@ -92,7 +92,7 @@ def test_devices_without_memory_of_their_own_are_unified(line: str, unified: boo
 
 
 def test_unknown_values_are_none() -> None:
-    """What a driver cannot tell is not 0."""
+    """What a driver does not know is not 0."""
     (device,) = parse_smi(
         "index, utilization.gpu [%], power.limit [W]\n0, [N/A], [Not Supported]\n"
     )
@@ -119,7 +119,7 @@ def test_no_driver_is_a_result_with_a_reason() -> None:
 
 
 def test_processes_are_read_by_device() -> None:
-    """pid, name and memory; a process whose memory is not told counts as well."""
+    """pid, name and memory; a process of unknown memory counts as well."""
     text = """\
 gpu_uuid, pid, process_name, used_gpu_memory [MiB]
 GPU-1, 4242, /usr/bin/llama-server, 20480 MiB

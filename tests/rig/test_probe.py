@@ -106,7 +106,7 @@ def test_memory_and_processor_are_the_hosts(tmp_path: Path) -> None:
 
 
 def test_an_idle_card_is_read_idle(tmp_path: Path) -> None:
-    """Gen1 x4 now, 7.88 GB/s by what the path can do, and the state says idle."""
+    """Gen1 x4 now, 7.88 GB/s as the path allows, and the state says idle."""
     chain = ["0000:00:01.0", "0000:01:00.0"]
     pci(tmp_path / "sys", chain, dict.fromkeys(chain, ("2.5", 4, "16.0", 4)))
     answers = {"nvidia-smi --query-gpu": smi(rtx_3090())}
@@ -188,7 +188,7 @@ def test_without_sysfs_the_driver_tells_its_own_port(tmp_path: Path) -> None:
 
 
 def test_processes_on_the_card_are_named(tmp_path: Path) -> None:
-    """By nvidia-smi, with their units; nobody is an empty list."""
+    """By nvidia-smi, with their units; without any, an empty list."""
     put(tmp_path / "proc/77/cgroup", "0::/system.slice/ollama.service\n")
     apps = "gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n"
     answers = {
@@ -288,7 +288,7 @@ def halo(tmp_path: Path) -> Machine:
 
 
 def test_an_apu_is_one_pool_with_its_processor(tmp_path: Path) -> None:
-    """Carve-out and window are told, neither adds, and the reported link has no meaning."""
+    """Carve-out and window are noted, neither adds, and the reported link has no meaning."""
     rig = readable(tmp_path, probe_rig(halo(tmp_path), IDLE))
     gpu, cpu = rig.device("ROCm0"), rig.device("CPU")
     assert gpu is not None
@@ -359,7 +359,7 @@ def test_amd_by_rocm_smi_alone(tmp_path: Path) -> None:
 
 
 def test_a_tool_that_hangs_is_a_note(tmp_path: Path) -> None:
-    """Nothing waits for rocm-smi, and it is not asked a second time."""
+    """A rocm-smi that hangs is asked once only."""
     tools = Tools({})
 
     def run(argv: Sequence[str]) -> ToolResult:
@@ -384,7 +384,7 @@ def test_a_tool_that_hangs_is_a_note(tmp_path: Path) -> None:
 def test_cards_of_other_makers_are_listed(
     tmp_path: Path, words: str, kind: DeviceClass, gb_s: float | None
 ) -> None:
-    """With what lspci says; their numbers in the engine are not known, which is told."""
+    """With lspci's description; a note says that their numbers in the engine are unknown."""
     drm(tmp_path / "sys", 0, "0000:03:00.0", {"vendor": "0x8086"})
     drm(tmp_path / "sys", 1, "0000:04:00.0", {"vendor": "0x1a03"})
     answers = {"lspci": f"0000:03:00.0 VGA compatible controller: {words}\n"}
@@ -399,7 +399,7 @@ def test_cards_of_other_makers_are_listed(
 
 
 def test_the_read_test_gets_the_cores_and_a_part_of_what_is_free(tmp_path: Path) -> None:
-    """Its fact is the CPU's; beside other work a note doubts it."""
+    """The result is the CPU's fact; beside other work a note says so."""
     asked: list[tuple[int, int]] = []
 
     def test(size: int, threads: int) -> Any:
@@ -424,7 +424,7 @@ def test_the_read_test_gets_the_cores_and_a_part_of_what_is_free(tmp_path: Path)
 
 
 def test_heavy_processes_are_named_on_the_host(tmp_path: Path) -> None:
-    """What holds a twentieth of the memory would be in a split's way."""
+    """A process with a twentieth of the memory is named."""
     put(tmp_path / "proc/5/status", f"VmRSS: {30 * GIB // 1024} kB\n")
     put(tmp_path / "proc/5/comm", "postgres")
     put(tmp_path / "proc/6/status", "VmRSS: 100 kB\n")

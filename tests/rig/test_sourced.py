@@ -25,14 +25,14 @@ def test_the_short_forms_set_the_origin(make: object, origin: Origin) -> None:
 
 @pytest.mark.parametrize("source", ["", " ", "\n"])
 def test_a_fact_needs_a_source(source: str) -> None:
-    """A fact that cannot say where it comes from is refused."""
+    """A fact without a source is refused."""
     with pytest.raises(ValueError, match="needs a source"):
         measured(1, source)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 def test_a_number_is_finite(value: float) -> None:
-    """NaN and infinity are no facts."""
+    """NaN and infinity are not facts."""
     with pytest.raises(ValueError, match="finite"):
         measured(value, "x")
 

@@ -1,4 +1,4 @@
-"""What the shipped points teach, once for all tests of this folder."""
+"""The fit to the shipped points, once for all tests of this folder."""
 
 from __future__ import annotations
 

@@ -225,7 +225,7 @@ def test_no_option_is_go_whose_gain_lies_inside_its_interval(
 
 
 def test_a_baseline_moves_every_option_on_its_device(estimates: Estimates, q: float) -> None:
-    """A CPU that was measured slower than believed makes the split slower as well."""
+    """A CPU that was measured slower than expected makes the split slower as well."""
     asked = question(mixture(expert_mb=900), rig(card(), cpu()))
     slow = replace(asked, baselines={"CPU": Speeds(decode_tok_s=6.0)})
     before = by_key(answer(asked, estimates, q), "resident:CUDA0+CPU").forecast.decode
@@ -290,7 +290,7 @@ def drafter(**changes: object) -> DraftQuestion:
 def test_a_drafter_of_unknown_acceptance_is_measure_first_with_its_break_even(
     estimates: Estimates, q: float
 ) -> None:
-    """No gain is told, but the p that would be needed."""
+    """No gain is given, but the p that would be needed."""
     machine = rig(card(), card("CUDA1", gib=12, gb_s=360.0), cpu())
     found = by_key(
         answer(question(dense(), machine, draft=drafter()), estimates, q), "drafter:CUDA1"
@@ -349,7 +349,7 @@ def test_a_measured_v_and_a_measured_drafter_are_used(estimates: Estimates, q: f
 
 
 def test_integrated_memory_adds_nothing(estimates: Estimates, q: float) -> None:
-    """No split between an APU and the CPU of the same memory is an option; it is named as none."""
+    """A split between an APU and the CPU of one memory is not an option, and the answer says so."""
     found = answer(question(mixture(), rig(apu(), cpu(gb_s=256.0))), estimates, q)
     assert {ranked.option.family for ranked in found.ranked} == {OptionFamily.ALONE}
     whats = [item.what for item in found.not_helpful]
@@ -472,7 +472,7 @@ def test_a_card_without_a_share_is_no_parallel_split(estimates: Estimates, q: fl
 def test_two_endpoints_are_offered_also_where_a_speed_is_only_assumed(
     known: float | None, estimates: Estimates, q: float
 ) -> None:
-    """A class's middle tells whether a second endpoint is worth its memory."""
+    """A class's middle decides whether a second endpoint is worth its memory."""
     machine = rig(card(gb_s=known), card("CUDA1", gib=24, gb_s=None))
     found = answer(question(dense(), machine, slots=2), estimates, q)
     assert any(key.startswith("endpoints:") for key in keys(found))

@@ -1,4 +1,4 @@
-"""A run teaches a rig its bandwidths and the cost of a split."""
+"""A rig's bandwidths and the cost of a split are learned from a run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def write_run(folder: Path, variants: dict[str, list[str]], speeds: dict[str, fl
 def test_fitted_bandwidths_come_close_to_those_of_the_machine(
     tmp_path: Path, estimates: Estimates
 ) -> None:
-    """Four placements on a made machine tell what its memories and splits do."""
+    """Four placements on an invented machine reveal its memories' speeds and its splits' cost."""
     asked = question(mixture(expert_mb=400), rig(card(), cpu()), depth=0)
     sizes = asked.sizes_of(asked.model)
     speeds = {}
@@ -144,7 +144,7 @@ def test_variants_that_teach_nothing_are_told(tmp_path: Path, estimates: Estimat
 def test_a_run_that_teaches_nothing_is_an_error_with_its_reasons(
     tmp_path: Path, estimates: Estimates
 ) -> None:
-    """What would teach is said."""
+    """The message says what could be learned from."""
     folder = write_run(tmp_path / "out", {"0": ["-dev", "Vulkan7"]}, {"0": 40.0})
     with pytest.raises(UsageError, match="no variant teaches"):
         calibrate(question(dense(), rig(card(), cpu())), estimates, folder)
@@ -182,7 +182,7 @@ def test_a_broken_run_is_told_with_its_place(tmp_path: Path, text: str, told: st
 def test_a_log_whose_folder_no_path_can_name_tells_nothing(
     tmp_path: Path, estimates: Estimates
 ) -> None:
-    """What a document says of folders is no path before it is looked at."""
+    """A folder in a document is checked before it is used as a path."""
     folder = write_run(tmp_path / "out", {"0": ["-dev", "CPU"]}, {"0": 8.0})
     document = json.loads((folder / "run.json").read_text())
     for name in ("a\0b", "\ud800"):

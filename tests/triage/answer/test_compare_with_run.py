@@ -72,7 +72,7 @@ def test_a_variant_named_after_an_option_is_that_option() -> None:
 
 
 def test_the_users_own_command_stands_beside_what_was_compared_with() -> None:
-    """The incumbent among the options, else what was told of it."""
+    """The incumbent among the options, else the speeds that were given for it."""
     told = prediction(option("alone", "-dev A -sm none", incumbent=True))
     run = run_json([("0", [])], {"0": [21.0]})
     run["model_flags"] = ["-m", "x.gguf"]
@@ -99,13 +99,13 @@ def test_what_only_one_side_knows_is_shown_without_a_gap() -> None:
 
 
 def test_another_schema_is_refused() -> None:
-    """A file that is no prediction says what makes one."""
+    """For a file that is not a prediction the message says how to make one."""
     with pytest.raises(UsageError, match="triage … --json"):
         predicted_vs_measured({"schema": "hetero-test/run/1"}, run_json([], {}))
 
 
 def test_a_gap_is_measured_over_predicted() -> None:
-    """Plus means that it was faster than said."""
+    """Plus means that it was faster than predicted."""
     row = Compared(
         variant="1",
         name="",

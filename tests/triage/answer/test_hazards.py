@@ -140,7 +140,7 @@ def test_sidecar_tables_and_missing_shards_are_told() -> None:
 
 
 def test_backends_of_a_build_come_from_cmake_or_its_libraries(tmp_path: Path) -> None:
-    """What is off is told, and whether a device of the rig needs it."""
+    """Missing backends are named, and whether a device of the rig needs one."""
     assert build_options(tmp_path) == {}
     asked = replace(question(dense(), strix()), build_dir=tmp_path)
     assert found(asked, "the build lacks").state is State.NOT_CHECKED

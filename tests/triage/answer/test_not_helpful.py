@@ -1,4 +1,4 @@
-"""What is said first: assumed bandwidths, and measurements that contradict each other."""
+"""What comes first: assumed bandwidths, and measurements that contradict each other."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_an_assumed_bandwidth_is_told_with_the_device_it_is_assumed_of(
 def test_nothing_is_assumed_of_what_is_told_or_measured_alone(
     estimates: Estimates, q: float
 ) -> None:
-    """A data sheet or a baseline leaves nothing to be said."""
+    """With a data sheet or a baseline nothing is assumed."""
     known = answer(question(dense(), rig(card(), SECOND)), estimates, q)
     assert known.cautions == ()
     unknown = question(
@@ -138,7 +138,7 @@ def test_a_baseline_contradicts_a_measured_bandwidth_as_well(
 def test_a_baseline_is_either_expected_or_told_to_contradict(
     tok_s: float, estimates: Estimates, q: float
 ) -> None:
-    """Whatever it says, what is believed of the other card moves by its class's part at most."""
+    """Whatever it says, the other card's estimate moves by its class's part at most."""
     asked = question(dense(), rig(card(), SECOND))
     odd = replace(asked, baselines={"CUDA0": Speeds(decode_tok_s=tok_s)})
     expected = forecast(answer(asked, estimates, q), "alone:CUDA0").decode.value
@@ -190,7 +190,7 @@ def test_the_far_end_of_a_measured_bandwidth_reaches_the_forecast(
 def test_a_wider_measurement_is_never_surer(
     value: float, less: float, more: float, wider: float
 ) -> None:
-    """Its ends are those of 8 in 10 cases of the belief, and its middle lies between them."""
+    """Its ends hold 8 in 10 cases of the estimate, and its middle lies between them."""
     fact = read_test(value, value * less, value * more)
     device = device_of(with_copy(card(gb_s=None), fact))
     assert device.copy_gb_s is not None

@@ -83,7 +83,7 @@ def test_what_is_no_such_document_is_told(
     ],
 )
 def test_a_prediction_of_another_shape_is_told(keys: tuple[str | int, ...], value: object) -> None:
-    """Before hours of runs are put beside it: which key does not hold what it should."""
+    """Before hours of runs are compared with it: which key holds a wrong value."""
     document = copy.deepcopy(PREDICTION)
     holder: Any = document
     for key in keys[:-1]:

@@ -187,7 +187,7 @@ def test_break_even_is_where_the_speed_up_is_one(window: int, share: float, step
 
 
 def test_a_batch_of_nothing_and_more_used_than_there_are_cannot_be() -> None:
-    """Mistakes are told, not computed with."""
+    """Mistakes are reported, not computed with."""
     with pytest.raises(ValueError, match="0 rows"):
         Verify(beta=0.1).cost(0)
     with pytest.raises(ValueError, match="cannot be"):

@@ -61,7 +61,7 @@ def test_the_batch_from_which_uploading_pays() -> None:
 
 
 def test_links_batches_and_shares_that_cannot_be_are_refused() -> None:
-    """Mistakes are told."""
+    """Mistakes are reported."""
     with pytest.raises(ValueError, match="cannot be"):
         prompt.uploaded_ms(1, 512, -1, 1)
     with pytest.raises(ValueError, match="cannot be"):

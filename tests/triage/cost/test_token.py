@@ -91,7 +91,7 @@ def test_more_bandwidth_never_makes_a_prediction_slower(
 @given(rate=st.floats(1, 5000))
 @settings(max_examples=30)
 def test_a_device_that_reads_nothing_costs_nothing(rate: float) -> None:
-    """A card beside that does nothing changes neither the time nor the doubt."""
+    """An idle card beside it changes neither the time nor the uncertainty."""
     idle = DeviceSpeeds(id="CUDA1", device_class=DeviceClass.DISCRETE_GPU, nominal_gb_s=rate)
     beside = replace(
         BASE, devices=(*BASE.devices, idle), reads=(*BASE.reads, Read(device="CUDA1", gb=0.0))
@@ -124,7 +124,7 @@ def test_a_term_that_nobody_measured_never_shrinks_an_interval(name: str) -> Non
 def test_an_unmeasured_term_never_shrinks_an_interval_that_a_baseline_narrowed(
     count: float, splits: float, gb: float
 ) -> None:
-    """What a baseline says nothing of adds its whole doubt to what it says."""
+    """What a baseline does not cover adds its whole uncertainty."""
     base = replace(BASE, reads=(Read(device="CUDA0", gb=gb),), splits=splits)
     estimates = Estimates(first_estimate)
     estimates.condition(partial(log_ms, base), math.log(20), 0.03)

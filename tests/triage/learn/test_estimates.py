@@ -1,4 +1,4 @@
-"""Estimates: what a measurement changes in what is believed."""
+"""Estimates, and how a measurement changes them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_sum_is_met_although_it_is_not_linear() -> None:
 
 
 def test_a_copy_learns_apart() -> None:
-    """Scoring one point does not teach the next."""
+    """Nothing is learned from one scored point for the next."""
     estimates = Estimates(first)
     estimates.condition(product, 0.5, 0.1)
     before = estimates.known("unsure")
@@ -90,7 +90,7 @@ def test_what_is_forgotten_leaves_what_it_taught() -> None:
 
 
 def test_shares_of_doubt_add_up_and_the_largest_comes_first() -> None:
-    """What leaves a result in doubt, by unknown."""
+    """The uncertainty of a result, by unknown."""
     shares = Estimates(first).shares(product)
     assert [name for name, _ in shares] == ["unsure", "sure"]
     assert sum(share for _, share in shares) == pytest.approx(1.0)

@@ -1,4 +1,4 @@
-"""Intervals: what arithmetic does to doubt."""
+"""Intervals, and how arithmetic changes them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_inverse_swaps_the_ends(value: float, width: float) -> None:
 def test_a_larger_quantity_of_equal_doubt_is_never_narrower(
     value: float, more: float, width: float
 ) -> None:
-    """Adding what is known exactly takes no doubt away."""
+    """Adding what is known exactly makes no interval narrower."""
     first, second = Interval.around(value, width), Interval.around(value + more, width)
     assert second.high - second.low >= first.high - first.low - 1e-9 * (value + more + width)
 

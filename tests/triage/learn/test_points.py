@@ -64,12 +64,12 @@ def test_points_that_mislead_are_neither_fitted_to_nor_scored(points: tuple[Poin
 
 
 def test_every_url_is_public_or_says_that_it_is_not(points: tuple[Point, ...]) -> None:
-    """A number without a source is none."""
+    """A number without a source is refused."""
     assert {p.url for p in points if not p.url.startswith("https://")} == {"no public source"}
 
 
 def test_a_point_is_read_with_what_its_source_says(tmp_path: Path) -> None:
-    """Measured bandwidths are copy tests, told ones data sheets; acceptance takes any form."""
+    """Measured bandwidths are copy tests, specified ones data sheets; acceptance takes any form."""
     (point,) = read_points(write(tmp_path, HEAD + GOOD))
     assert point.origin == "github.com/someone/something"
     assert point.log_ratio == pytest.approx(math.log(1.5))

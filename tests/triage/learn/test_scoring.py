@@ -61,7 +61,7 @@ def test_nothing_is_scored_on_what_it_was_fitted_to(points: tuple[Point, ...]) -
 
 
 def test_points_of_other_sources_do_teach(points: tuple[Point, ...]) -> None:
-    """The fit is no decoration: it moves what is believed."""
+    """The fit has an effect: it moves the estimates."""
     taught, untaught = learn(points), learn(())
     assert taught.known("weights:discrete_gpu:dense")[1] < 0.1
     assert untaught.known("weights:discrete_gpu:dense")[1] == pytest.approx(0.15)
@@ -119,7 +119,7 @@ def test_a_decided_point_is_right_when_the_measured_sign_is_its_own() -> None:
 
 
 def test_there_is_no_summary_of_nothing() -> None:
-    """A share of no points is no number."""
+    """A share of no points is not a number."""
     with pytest.raises(ValueError, match="no point"):
         summarize([])
 
@@ -166,7 +166,7 @@ summary = "nothing"
 def test_the_command_scores_files_that_it_has_never_seen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Kept-back points are predicted by the shipped ones, and aims that are missed are told."""
+    """Other points are predicted by the shipped ones, and missed aims are named."""
     path = tmp_path / "kept.toml"
     path.write_text(KEPT_BACK, encoding="utf-8")
     assert evaluate.main([str(path)]) == 0

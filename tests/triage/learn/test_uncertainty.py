@@ -72,7 +72,7 @@ def test_measuring_one_card_leaves_anothers_own_speed_as_unsure_as_it_was(tok_s:
     assert after[1] >= OWN
     before = Estimates(first_estimate).predict(rate_of(B))
     shared = math.sqrt(before[1] ** 2 - OWN**2)
-    # What is learned of the class is in proportion to its part of the doubt.
+    # What is learned of the class is in proportion to its part of the uncertainty.
     surprise = abs(measured_a(tok_s).predict(rate_of(A))[0] - before[0])
     assert abs(after[0] - before[0]) <= surprise * (shared / before[1]) ** 2 + 0.02
 
@@ -147,7 +147,7 @@ def test_two_cards_by_name_only_of_which_one_is_measured_stay_undecided(
 def test_the_prompt_of_a_parallel_split_is_as_unsure_as_its_unmeasured_card(
     estimates: Estimates, q: float
 ) -> None:
-    """A baseline with prefill tells that of its own card, not that of the pair."""
+    """A baseline's prefill speed is that of its own card, not that of the pair."""
     asked = question(
         dense(),
         rig(card(), card("CUDA1", gib=24)),

@@ -50,7 +50,7 @@ def test_a_model_survives_its_file(
 
 
 def test_a_model_is_told_in_a_few_lines(tmp_path: Path) -> None:
-    """A range of layers is one table, and what is told is marked as told."""
+    """A range of layers is one table, and its bytes count as told."""
     path = facts_file(tmp_path, QWEN3_30B)
     model = load_model_facts(path)
     assert [layer.index for layer in model.layers] == list(range(48))
@@ -100,7 +100,7 @@ def test_alternating_layers_stand_in_two_tables(tmp_path: Path) -> None:
 def test_mistakes_are_told_with_their_line(
     tmp_path: Path, old: str, new: str, line: int, what: str
 ) -> None:
-    """A mistake inside a range of layers is told once, by the line of its table."""
+    """A mistake inside a range of layers is reported once, with the line of its table."""
     path = facts_file(tmp_path, QWEN3_30B.replace(old, new))
     with pytest.raises(MatrixError) as caught:
         load_model_facts(path)

@@ -212,7 +212,7 @@ def test_a_draft_head_without_its_key_is_known_by_its_tensors(tmp_path: Path) ->
 
 
 def test_a_draft_head_beyond_block_count_is_added(tmp_path: Path) -> None:
-    """A block_count that leaves the draft head out is told of and corrected."""
+    """A block_count that leaves the draft head out is corrected, with a note."""
     model = facts(tmp_path, known_models.glm_4_5_air().with_keys(block_count=46))
     assert (len(model.layers), len(model.nextn_layers)) == (46, 1)
     assert any("leaves out the draft head" in note for note in model.notes)
@@ -275,7 +275,7 @@ def test_per_layer_arrays_are_followed(tmp_path: Path) -> None:
 
 
 def test_layers_without_a_cache_but_with_a_state_are_linear(tmp_path: Path) -> None:
-    """Where the model has a state, its tensors tell a linear layer from a feed-forward one."""
+    """Where the model has a state, tensors show which layers are linear."""
     model = tiny(attention__head_count_kv=[2, 0, 0, 2], ssm__state_size=16, ssm__inner_size=32)
     tensors = {**model.tensors, "blk.1.ssm_out.weight": ((32, 64), "Q8_0")}
     read = facts(tmp_path, Model(model.arch, model.keys, tensors))
@@ -536,7 +536,7 @@ def test_metadata_that_makes_no_model_is_refused(
 
 
 def test_a_file_without_an_architecture_is_no_model(tmp_path: Path) -> None:
-    """Such files exist (adapters' calibration data), and they are told apart."""
+    """Such files exist (adapters' calibration data), and they are recognized."""
     path = write(tmp_path / "m.gguf", tiny())
     raw = path.read_bytes().replace(b"general.architecture", b"general.architectura")
     path.write_bytes(raw)

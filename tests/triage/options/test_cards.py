@@ -56,7 +56,7 @@ def test_there_is_no_such_split_without_experts_on_all_three() -> None:
 
 @given(first=st.integers(12, 40), second=st.integers(12, 40), speed=st.floats(1, 500))
 def test_a_parallel_split_places_every_byte_once(first: int, second: int, speed: float) -> None:
-    """Shares of weights, KV and reads sum up to the model's, each large enough to be said."""
+    """Shares of weights, KV and reads sum up to the model's, each large enough for a flag."""
     cards = (card(gib=first), card("CUDA1", gib=second))
     asked = question(dense(), rig(*cards, cpu()))
     sizes = asked.sizes_of(asked.model)
