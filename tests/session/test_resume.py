@@ -257,6 +257,23 @@ def test_resume_refuses_what_is_not_the_same(
     assert stored(first.out) == before
 
 
+def test_going_on_needs_libraries_of_equal_content(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A library that was written again with its own bytes is the same one; another is refused."""
+    library = tmp_path / "build/libllama.so"
+    library.parent.mkdir()
+    library.write_bytes(b"one")
+    first = play(tmp_path, capsys, args=("--only", "1"))
+    words = ["--build-dir", str(first.build), "--out", str(first.out), "--resume", "--only", "1"]
+    library.unlink()
+    library.write_bytes(b"one")
+    assert main([*words, "--", *MODEL_FLAGS]) == first.code == ExitCode.PASS
+    library.write_bytes(b"two")
+    assert main([*words, "--", *MODEL_FLAGS]) == ExitCode.USAGE
+    assert "made for something else: libraries" in capsys.readouterr().err
+
+
 def test_limits_and_strictness_may_change_on_resume(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -210,6 +210,7 @@ def _engine_facts(family: Engine, binaries: Binaries, survey: Survey) -> EngineF
         size_bytes=size,
         version=survey.version,
         build_dir=str(binaries.build_dir.absolute()),
+        libraries=host.libraries(binaries.engine),
     )
 
 

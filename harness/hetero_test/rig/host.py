@@ -11,11 +11,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hetero_test.formats.files import open_file
 from hetero_test.values.record import ModelFile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+WHOLE_BYTES = 64 * 2**20
+SAMPLES = 16
 EDGE_BYTES = 2**20
 """How much of each end of a model file is hashed: the whole of a large one takes minutes."""
 
@@ -62,6 +65,43 @@ def _edges(path: Path, size: int) -> str | None:
             file.seek(max(EDGE_BYTES, size - EDGE_BYTES))
             digest.update(file.read(EDGE_BYTES))
     return digest.hexdigest()
+
+
+def content_sha256(path: Path) -> str:
+    """What tells the content of a file from another one: 64 hex digits.
+
+    Of a file of up to `WHOLE_BYTES` the sha256 of all of it. Of a larger one that of its size and
+    of `SAMPLES` blocks from its begin to its end, which takes as long for any size.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    digest = sha256()
+    with open_file(path) as file:
+        size = file.seek(0, os.SEEK_END)
+        if size <= WHOLE_BYTES:
+            return file_sha256(path)
+        digest.update(str(size).encode())
+        for number in range(SAMPLES):
+            file.seek((size - EDGE_BYTES) * number // (SAMPLES - 1))
+            digest.update(file.read(EDGE_BYTES))
+    return digest.hexdigest()
+
+
+def libraries(engine: Path) -> tuple[tuple[str, str], ...]:
+    """Shared libraries in an engine's own folder, also where a link leads to it.
+
+    Each as its path and its :func:`content_sha256`; one that cannot be read is left out.
+    """
+    found: set[Path] = set()
+    for folder in {engine.parent, engine.resolve().parent}:
+        with suppress(OSError):
+            found.update(path for path in folder.iterdir() if ".so" in path.suffixes)
+    held: list[tuple[str, str]] = []
+    for path in sorted(found):
+        with suppress(OSError):
+            held.append((str(path), content_sha256(path)))
+    return tuple(held)
 
 
 def file_sha256(path: Path) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from hetero_test.errors import HeteroTestError
-from hetero_test.rig.host import file_sha256
+from hetero_test.formats.files import open_file
+from hetero_test.rig.host import content_sha256, file_sha256
 
 if TYPE_CHECKING:
     from hetero_test.values.record import Manifest
@@ -56,23 +56,21 @@ class SameEngine:
 
 
 _GGUF: Final = b"GGUF"
-_WHOLE_SECOND_S: Final = 1.0
-"""The manifest's start is written without its fraction."""
 
 
 class SameFiles:
     """Looks at the shared libraries beside an engine, which hold most of it, and at the models.
 
-    They are too large to be hashed, so that sizes and times decide; a file that was only
-    touched counts as another one.
+    Their contents decide, see :func:`hetero_test.rig.host.content_sha256`; they are read again
+    only where a file was touched.
     """
 
-    def __init__(self, engine: Path, manifest: Manifest) -> None:
-        self._started_at = datetime.fromisoformat(manifest.started).timestamp()
-        self._libraries = {path: _stamp(path) for path in sorted(_libraries(engine))}
-        models = (Path(model.path) for model in manifest.model)
-        self._models = {path: _stamp(path) for path in models if _is_model(path)}
-        self._looked = False
+    def __init__(self, manifest: Manifest) -> None:
+        libraries = dict(manifest.engine.libraries)
+        models = {model.path for model in manifest.model if _is_model(Path(model.path))}
+        stamps = {path: _stamp(Path(path)) for path in models}  # before they are read
+        self._contents = libraries | {path: content_sha256(Path(path)) for path in models}
+        self._seen: dict[str, tuple[int, ...] | None] = dict.fromkeys(libraries) | stamps
 
     def check(self) -> None:
         """Look.
@@ -80,51 +78,37 @@ class SameFiles:
         Raises:
             HeteroTestError: one of them was replaced, changed or taken away.
         """
-        files = {**self._libraries, **self._models}
-        other = next((path for path, seen in files.items() if _stamp(path) != seen), None)
-        if other is None and not self._looked:
-            other = self._made_anew()
-        if other is not None:
-            raise HeteroTestError(
-                f"{other}: this file was changed or replaced while the matrix ran",
-                hint="runs of two engines, or of two models, cannot be compared: begin again in "
-                "another --out",
-            )
-        self._looked = True
-
-    def _made_anew(self) -> Path | None:
-        """A library that was written between the start of a matrix and its going on."""
-        now = time.time()
-        times = ((path, stamp[-1] / 1e9) for path, stamp in self._libraries.items() if stamp)
-        since = self._started_at + _WHOLE_SECOND_S
-        # A time that is yet to come tells of a wrong clock, not of a new file.
-        return next((path for path, written in times if since < written <= now), None)
-
-
-def _libraries(engine: Path) -> set[Path]:
-    """Shared libraries in an engine's own folder, also where a link leads to it."""
-    found: set[Path] = set()
-    for folder in {engine.parent, engine.resolve().parent}:
-        try:
-            found.update(path for path in folder.iterdir() if ".so" in path.suffixes)
-        except OSError:
-            continue
-    return found
+        for name, content in self._contents.items():
+            path = Path(name)
+            stamp = _stamp(path)
+            if stamp is not None and stamp == self._seen[name]:
+                continue
+            try:
+                same = content_sha256(path) == content
+            except OSError:
+                same = False
+            if not same:
+                raise HeteroTestError(
+                    f"{path}: this file was changed or replaced while the matrix ran",
+                    hint="runs of two engines, or of two models, cannot be compared: begin again "
+                    "in another --out",
+                )
+            self._seen[name] = stamp
 
 
 def _is_model(path: Path) -> bool:
     """Whether it is a file of weights; others may be the engine's own to write to."""
     try:
-        with path.open("rb") as file:
+        with open_file(path) as file:
             return file.read(len(_GGUF)) == _GGUF
     except OSError:
         return False
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
-    """What changes with a file's content; the time of its last change stands last."""
+    """What changes when a file is touched."""
     try:
         stat = path.stat()
     except OSError:
         return None
-    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns

@@ -92,7 +92,7 @@ class Session:
 
     def _loop(self, record: Record, publisher: _Publisher) -> Record:
         engine, manifest = self.binaries.engine, record.manifest
-        unchanged = (SameEngine(engine, manifest), SameFiles(engine, manifest))
+        unchanged = (SameEngine(engine, manifest), SameFiles(manifest))
         while (cell := next_cell(record, self.engine)) is not None:
             if self.interrupt.requested:
                 return replace(record, ending=Ending.INTERRUPTED)

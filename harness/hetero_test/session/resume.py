@@ -62,6 +62,7 @@ def differences(stored: Manifest, asked: Manifest) -> list[str]:
     before, now = stored, asked
     pairs: tuple[tuple[str, object, object], ...] = (
         ("engine binary (sha256)", before.engine.sha256[:12], now.engine.sha256[:12]),
+        ("libraries", before.engine.libraries, now.engine.libraries),
         ("engine", before.engine.name, now.engine.name),
         ("matrix (sha256)", before.matrix.sha256[:12], now.matrix.sha256[:12]),
         ("model flags", " ".join(before.model_flags), " ".join(now.model_flags)),

@@ -62,6 +62,8 @@ class EngineFacts:
         size_bytes: of that binary.
         version: as the engine prints it, None until a run tells it.
         build_dir: as the user gave it, made absolute.
+        libraries: paths of the shared libraries beside the binary, each with the sha256 of its
+            content (of a large one, of samples).
     """
 
     name: str
@@ -70,6 +72,7 @@ class EngineFacts:
     size_bytes: int
     version: str | None
     build_dir: str
+    libraries: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
