@@ -121,6 +121,7 @@ _OWN_FILE_ONLY = frozenset(
     | {"signs", "sightings", "picked", "chances", "chances_trouble", "version", "lines", "tail"}
     # What stands under its own name in ``context``, and what is a rendering of it.
     | {"main", "draft", "movers", "causes", "cache", "rows"}
+    | {"timings"}  # each of which stands for itself
 )
 """Facts of a run that stand in the run's own file and not in the document of all runs."""
 
@@ -132,7 +133,7 @@ def _run(run: Run, folder: str | None) -> dict[str, Any]:
         shown |= {
             each.name: _plain(getattr(part, each.name))
             for each in fields(part)
-            if each.name not in _OWN_FILE_ONLY | {"timings"}
+            if each.name not in _OWN_FILE_ONLY
         }
     return shown | {
         "env": dict(run.cell.env),
