@@ -16,7 +16,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from hetero_test.engines import ENGINES
+from hetero_test.engines import ENGINES, names
 from hetero_test.errors import MatrixError, UsageError
 from hetero_test.formats import files
 from hetero_test.formats.toml_lines import Located, complaints, load, parse, suggestion
@@ -91,7 +91,13 @@ class _Pinned(_Table):
 class MatrixFile(_Table):
     """A matrix file: the variants of one engine and how to tell that they took effect."""
 
-    engine: Annotated[str, Field(description="engine family: " + ", ".join(ENGINES))]
+    engine: Annotated[
+        str,
+        Field(
+            description=f"engine family: {', '.join(ENGINES)}, or one of an installed package "
+            "with an entry point in hetero_test.engines"
+        ),
+    ]
     note: Annotated[str | None, Field(description="shown in the plan and the report")] = None
     owns: Annotated[
         list[str], Field(description="flags refused after --; this file sets them")
@@ -230,9 +236,9 @@ def _check(located: Located) -> tuple[str, ...]:
     """What the shapes alone cannot tell; looks only at parts that have the right shape."""
     found = []
     engine = located.data.get("engine")
-    if isinstance(engine, str) and engine not in ENGINES:
-        text = f"unknown engine {engine!r}{suggestion(engine, ENGINES)}"
-        found.append(located.complaint(("engine",), f"{text} (known: {', '.join(ENGINES)})"))
+    if isinstance(engine, str) and engine not in ENGINES and engine not in (known := names()):
+        text = f"unknown engine {engine!r}{suggestion(engine, known)}"
+        found.append(located.complaint(("engine",), f"{text} (known: {', '.join(known)})"))
     entries = located.data.get("variant")
     if not isinstance(entries, list):
         return tuple(found)
