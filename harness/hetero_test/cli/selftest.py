@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Literal
 
 from hetero_test.bundled.build import write_build
 from hetero_test.bundled.faults import VARIABLE
-from hetero_test.cli.progress import Console
 from hetero_test.errors import ExitCode, UsageError
 from hetero_test.launch.interrupt import interrupt_on_signals
 from hetero_test.plan.options import RunOptions
 from hetero_test.plan.prepare import prepare
 from hetero_test.publish.printable import printable
 from hetero_test.report.formats import report_renderer
+from hetero_test.session.loop import Silent
 from hetero_test.session.matrix import run_matrix
 from hetero_test.values.record import Limits
 from hetero_test.values.run import RunState
@@ -175,7 +175,7 @@ def _run(case: Case, folder: Path) -> tuple[Record, Judgment]:
             ready,
             out,
             resume=False,
-            watcher=Console(quiet=True),
+            watcher=Silent(),
             interrupt=interrupt,
             render=report_renderer(ready.manifest, out),
         )

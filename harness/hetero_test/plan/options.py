@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from hetero_test.plan import defaults
@@ -35,7 +35,7 @@ class RunOptions:
         strict: INCONCLUSIVE also for an effect that was not seen, or a refused variant.
         predict: what ``hetero-test triage --json`` printed, to stand beside what is measured.
         redact: replace names, paths and addresses in what is meant for pasting.
-        argv: the words behind ``hetero-test``, for the report.
+        argv: the words behind ``hetero-test``, for the report; without any, :func:`command_line`.
     """
 
     build_dir: Path
@@ -61,3 +61,33 @@ class RunOptions:
     predict: Path | None = None
     redact: bool = True
     argv: tuple[str, ...] = ()
+
+
+_LIMITS = {"--timeout": "run_s", "--idle-timeout": "idle_s", "--total-timeout": "total_s"}
+_OTHER_WORDS = {"kinds": "--device-kind", "tokens_files": "--tokens-file", "redact": "--no-redact"}
+
+
+def command_line(options: RunOptions) -> tuple[str, ...]:
+    """The words behind ``hetero-test`` that ask for the same, without what is the default."""
+    words = []
+    for field in fields(options):
+        value = getattr(options, field.name)
+        if value == field.default or field.name in {"model_flags", "limits", "argv"}:
+            continue
+        word = _OTHER_WORDS.get(field.name, "--" + field.name.replace("_", "-"))
+        match field.name, value:
+            case _, bool():
+                words.append(word)
+            case (("only" | "skip"), _):
+                words += [word, ",".join(value)]
+            case "kinds", _:
+                words += [part for pair in value for part in (word, "=".join(pair))]
+            case "tokens_files", _:
+                words += [part for path in value for part in (word, str(path))]
+            case _:
+                words += [word, str(value)]
+    standard = RunOptions.__dataclass_fields__["limits"].default
+    for word, name in _LIMITS.items():
+        if (limit := getattr(options.limits, name)) != getattr(standard, name):
+            words += [word, str(limit)]
+    return (*words, "--", *options.model_flags)

@@ -16,6 +16,7 @@ from hetero_test.formats import files
 from hetero_test.formats.json import JsonError
 from hetero_test.plan import defaults, plan, prompts, visible_devices
 from hetero_test.plan.matrix import Matrix, find
+from hetero_test.plan.options import RunOptions, command_line
 from hetero_test.rig import host
 from hetero_test.values.record import EngineFacts, Manifest, Pinned, Rig
 from hetero_test.values.verdict import LEAST_TOKENS
@@ -24,7 +25,6 @@ from hetero_test.version import version
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hetero_test.plan.options import RunOptions
     from hetero_test.values.run import Probe
     from hetero_test.values.variant import PlannedVariant, Variant
 
@@ -79,7 +79,7 @@ def prepare(options: RunOptions) -> Ready:
     refuse_overridden(variants, family.command(binaries, (), made[0], probe_file=Path("probe")))
     manifest = Manifest(
         harness=version(),
-        argv=("hetero-test", *options.argv),
+        argv=("hetero-test", *(options.argv or command_line(options))),
         started=datetime.now(UTC).isoformat(timespec="seconds"),
         engine=_engine_facts(family, binaries, survey),
         matrix=matrix.facts,

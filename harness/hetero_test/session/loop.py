@@ -52,6 +52,19 @@ class Watcher(Protocol):
         """What is known so far was judged and published."""
 
 
+class Silent:
+    """Tells nobody."""
+
+    def say(self, text: str) -> None:
+        """Nothing."""
+
+    def begins(self, record: Record, cell: Cell) -> None:
+        """Nothing."""
+
+    def ended(self, record: Record, run: Run, judgment: Judgment) -> None:
+        """Nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """Everything that the loop needs beside the record.
