@@ -61,7 +61,10 @@ class Silent:
     def begins(self, record: Record, cell: Cell) -> None:
         """Nothing."""
 
-    def ended(self, record: Record, run: Run, judgment: Judgment) -> None:
+    def ended(self, record: Record, run: Run) -> None:
+        """Nothing."""
+
+    def judged(self, judgment: Judgment) -> None:
         """Nothing."""
 
 
