@@ -41,7 +41,14 @@ def scanned(*lines: str) -> LoaderLog:
 
 
 @pytest.mark.parametrize(
-    "prefix", ["", "llm_load_print_meta: ", "print_info: ", "0.01.02.003 I sched_reserve: "]
+    "prefix",
+    [
+        "",
+        "llm_load_print_meta: ",
+        "print_info: ",
+        "0.01.02.003 I sched_reserve: ",
+        "Dec 01 03:00:00 host llama-server[42]: 0.01.02.003.004 D sched_reserve: ",
+    ],
 )
 @pytest.mark.parametrize(
     ("line", "splits"),
@@ -52,7 +59,7 @@ def scanned(*lines: str) -> LoaderLog:
     ],
 )
 def test_splits_are_read_in_every_form(prefix: str, line: str, splits: int) -> None:
-    """With and without batch sizes, whatever function prints them; those of one token count."""
+    """With and without batch sizes, behind any prefix; the splits of one token count."""
     assert scanned(prefix + line).decode_splits == splits
 
 

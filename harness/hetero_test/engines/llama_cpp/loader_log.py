@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
-from hetero_test.engines.llama_cpp.patterns import BUFFER_WORDS, HEAD, PATTERNS, UMA, lines_of
+from hetero_test.engines.llama_cpp.patterns import BUFFER_WORDS, PATTERNS, UMA, lines_of
 from hetero_test.errors import UsageError
 from hetero_test.formats.files import STORED, open_file
 
@@ -75,9 +75,8 @@ def scan_loader_log(stream: IO[bytes]) -> LoaderLog:
             if BUFFER_WORDS in line:
                 loading = True
             elif b"splits = " in line:
-                head = HEAD.match(line)
-                found = _SPLITS.match(line, 0 if head is None else head.end())
-                if found is not None:
+                # Searched, not matched: a user's file may have the prefixes of a journal.
+                if (found := _SPLITS.search(line)) is not None:
                     splits.append(int(found[2] or found[1]))
             elif b"uma: " in line and (found := UMA.search(line)):
                 uma.append((f"Vulkan{int(found[1])}", found[2] == b"1"))
