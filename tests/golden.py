@@ -69,6 +69,9 @@ VOLATILE: dict[str, object] = {
 }
 """Fields, wherever in a record they stand, whose value is the moment's or the machine's."""
 
+KEPT = ("PATH", "HOME", "TMPDIR")
+"""Environment variables that a demo runs with."""
+
 HOST = (
     ("CPU", "Example CPU"),
     ("logical processors", "8"),
@@ -94,11 +97,13 @@ def examples(name: str, folder: Path) -> dict[str, str]:
 
 
 def _run(name: str, out: Path) -> None:
-    options, env = DEMOS[name]
+    options, fault = DEMOS[name]
+    # Device masks and what a CI runner sets would show in a report.
+    env = {name: value for name, value in os.environ.items() if name in KEPT} | fault
     with (
         mock.patch("hetero_test.bundled.build.write_build", _build_with_a_clock),
         mock.patch("hetero_test.rig.contention.looks", return_value=()),
-        mock.patch.dict(os.environ, env),
+        mock.patch.dict(os.environ, env, clear=True),
         contextlib.redirect_stdout(io.StringIO()),
     ):
         main(["demo", "--quiet", "--out", str(out), *options])
