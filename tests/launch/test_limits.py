@@ -119,7 +119,9 @@ def test_a_flood_that_ends_by_itself_is_cut_too(ask: Ask) -> None:
 
 def test_last_words_are_cut_too(ask: Ask) -> None:
     """What a child writes after the end of its parent is held to the cap as well."""
-    outcome = launch(ask("sh", "-c", "(sleep 0.1; head -c 200000 /dev/zero) &", output_bytes=1000))
+    # The child is deaf to what asks it to end, so it has all of the grace for its words.
+    child = "(trap '' INT TERM; sleep 0.1; head -c 200000 /dev/zero) &"
+    outcome = launch(ask("sh", "-c", child, output_bytes=1000, grace_s=20))
 
     assert outcome.output_truncated is True
     assert ask.stdout.stat().st_size == 1000
