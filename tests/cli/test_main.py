@@ -9,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pexpect
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from hetero_test.cli.main import COMMANDS, main, split
 from hetero_test.errors import ExitCode
 from tests.rigs import play
-from tests.scripted import FLAGS, MODEL_FLAGS, always, launches, script, when, write_build
+from tests.scripted import FLAGS, MODEL_FLAGS, always, launches, script, write_build
 
 pytestmark = pytest.mark.process
 
@@ -331,77 +330,6 @@ def test_what_the_engine_prints_cannot_act_on_the_terminal(
     assert told.code == ExitCode.INCONCLUSIVE
     for text in (told.stdout, told.stderr, told.report):
         assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text)
-
-
-# ---- on a terminal -----------------------------------------------------------------------------
-
-
-def spawn(*args: str, cwd: Path) -> pexpect.spawn[str]:
-    """The program on a terminal of its own."""
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2] / "harness"), "TERM": "xterm"}
-    env.pop("COLUMNS", None)  # xdist's; the terminal of this test has a width of its own
-    return pexpect.spawn(
-        HETERO_TEST[0],
-        [*HETERO_TEST[1:], *args],
-        cwd=str(cwd),
-        env=env,
-        timeout=60,
-        encoding="utf-8",
-        dimensions=(24, 120),
-    )
-
-
-def test_on_a_terminal_a_live_line_shows_what_runs(tmp_path: Path) -> None:
-    """The live line names the variant, the time, the way to go; it is gone at the end."""
-    build = write_build(tmp_path / "build", always(hang=2.5))
-    child = spawn(
-        "--build-dir", str(build), "--only", "1", "--repeats", "1", "--", *MODEL_FLAGS, cwd=tmp_path
-    )
-    child.expect(r"1/2 variant 0, repeat 1 · \d")
-    child.expect(r"2/2 variant 1, repeat 1 · [^\r]* to the end · 1 OK, 0 not · 0 PASS / 0 FAIL")
-    child.expect("PASS — ")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == 0
-
-
-def test_one_interrupt_finishes_the_bookkeeping(tmp_path: Path) -> None:
-    """Ctrl-C once: exit 130, a valid partial report, and the cut run is not stored."""
-    build = write_build(tmp_path / "build", when("--draft-chain-batch", hang=60))
-    out = tmp_path / "out"
-    child = spawn("--build-dir", str(build), "--out", str(out), "--", *MODEL_FLAGS, cwd=tmp_path)
-    child.expect(r"variant 4, repeat 1 · \d")
-    child.sendintr()
-    child.expect("INCONCLUSIVE — ")
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == ExitCode.INTERRUPTED
-    import json
-
-    told = json.loads((out / "run.json").read_text())
-    assert told["conclusion"] == "INCONCLUSIVE"
-    assert told["ending"] == "interrupted"
-    assert [run["variant"] for run in told["runs"]] == ["0", "1", "2", "3"]
-    assert "INCONCLUSIVE" in (out / "report.md").read_text().splitlines()[0]
-
-
-def test_an_interrupted_matrix_keeps_a_proven_fail(tmp_path: Path) -> None:
-    """What was proven before Ctrl-C stays proven; the exit code is 130 all the same."""
-    rules = (
-        when("--main-device 1", nth=[2], flip=3),
-        when("--auto-roles", nth=[2], hang=60),
-    )
-    build = write_build(tmp_path / "build", *rules)
-    out = tmp_path / "out"
-    args = ("--only", "2,6", "--repeats", "3")
-    child = spawn(
-        "--build-dir", str(build), "--out", str(out), *args, "--", *MODEL_FLAGS, cwd=tmp_path
-    )
-    child.expect(r"variant 6, repeat 2 · \d")
-    child.sendintr()
-    child.expect(pexpect.EOF)
-    child.close()
-    assert child.exitstatus == ExitCode.INTERRUPTED
 
 
 # ---- costs -------------------------------------------------------------------------------------
