@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -10,27 +11,11 @@ from pathlib import Path
 import hetero_test
 
 PACKAGE = Path(hetero_test.__file__).parent
-FLOORS = (
-    "errors version resources bundled",  # the bundled engine is a program of its own
-    "formats",
-    "values publish",
-    "gguf launch",
-    "engines",
-    "engines/strata engines/llama_cpp",
-    "rig",
-    "triage/model",
-    "triage/cost",
-    "triage/learn",
-    "triage/options",
-    "triage/answer",
-    "plan",
-    "judge store",
-    "session",
-    "report",
-    "cli",
-    "hetero_test __main__",
+CONTRIBUTING = Path(__file__).parents[1] / "CONTRIBUTING.md"
+FLOORS = re.search(
+    r"<!-- floors -->\n```\n(.*?)```", CONTRIBUTING.read_text(encoding="utf-8"), re.DOTALL
 )
-"""A room imports from the floors above it in this list, which stand below it in the house."""
+"""The picture of the rooms, the highest floor first; a room imports from lower ones only."""
 FILES = {
     path.relative_to(PACKAGE).with_suffix("").as_posix(): path for path in PACKAGE.rglob("*.py")
 }
@@ -67,7 +52,9 @@ ARROWS = {file: set(imported(path)) - {file} for file, path in FILES.items()}
 
 def test_no_arrow_between_rooms_runs_back_up() -> None:
     """A room imports from lower floors only, so rooms form no circle either."""
-    floor = {name: number for number, names in enumerate(FLOORS) for name in names.split()}
+    assert FLOORS is not None
+    lines = reversed(FLOORS.group(1).splitlines())
+    floor = {name: number for number, names in enumerate(lines) for name in names.split()}
     assert {room(file) for file in FILES} == set(floor) | {"triage"}
     back = [
         f"{file} -> {other}"

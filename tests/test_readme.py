@@ -81,6 +81,16 @@ def test_every_room_can_be_found_from_contributing() -> None:
     assert named == rooms - {"triage"}
 
 
+def test_every_file_that_contributing_names_is_there() -> None:
+    """A path from the top or below the package leads somewhere; NAME stands for any name."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    found = set(re.findall(r"`([\w.]+(?:/[\w.]+)+/?)`", text))
+    paths = {path for path in found if "NAME" not in path}
+    assert len(paths) > 20
+    tops = (ROOT, ROOT / "harness", ROOT / "harness" / "hetero_test")
+    assert not {path for path in paths if not any((top / path).exists() for top in tops)}
+
+
 def test_the_matrix_in_the_readme_is_valid(tmp_path: Path) -> None:
     """The example can be saved and used as it stands."""
     found = re.search(r"```toml\n(.*?)```", README, re.DOTALL)

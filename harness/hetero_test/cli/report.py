@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``report``."""
+    from hetero_test.report.formats import FORMATS
+
     parser.add_argument("rundir", type=path, metavar="RUNDIR", help="folder of a run")
     parser.add_argument(
         "--format",
-        choices=("md", "json", "html", "junit", "csv", "parquet"),
+        choices=tuple(FORMATS),
         default="md",
         help="what to print on stdout (default: md)",
     )
