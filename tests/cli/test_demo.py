@@ -93,3 +93,25 @@ def test_one_card_tests_no_placement(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert code == ExitCode.PASS
     assert {run["variant"] for run in told["runs"]} == {"0", "7"}
     assert "no placement was tested" in capsys.readouterr().out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--list",), 0),
+        (("--only", "no-such"), 2),
+        (("--matrix", "no-such"), 2),
+        (("--build-dir", "."), 2),
+        (("--engine", "llama_cpp", "--build-dir", "."), 3),
+    ],
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_demo_that_begins_no_matrix_leaves_nothing(
+    tmp_path: Path, words: tuple[str, ...], code: int, *, there: bool
+) -> None:
+    """A listing and a mistake leave no run directory; one that was there stays, and is empty."""
+    out = tmp_path / "above" / "out"
+    if there:
+        out.mkdir(parents=True)
+    assert main(["demo", "--out", str(out), *words]) == code
+    assert list(tmp_path.rglob("*")) == ([tmp_path / "above", out] if there else [])

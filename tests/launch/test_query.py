@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from hetero_test.launch.query import OUTPUT_LIMIT_BYTES, ToolState, run_tool
+from hetero_test.launch.query import OUTPUT_LIMIT_BYTES, ToolState, ask, run_tool
 
 pytestmark = pytest.mark.process
 
@@ -79,12 +80,44 @@ def test_a_child_that_lives_on_does_not_hold_the_answer() -> None:
     os.kill(pid, signal.SIGKILL)
 
 
-def test_endless_output_is_cut() -> None:
-    """No more than the limit is kept, and bytes that are no text do no harm."""
-    code = "import sys; sys.stdout.buffer.write(b'\\xff' * (5 * 2**20))"
-    assert len(run_tool(python(code)).stdout) == OUTPUT_LIMIT_BYTES
+def test_bytes_that_are_no_text_do_no_harm() -> None:
+    """Output up to the bound is kept whole; what is no UTF-8 is replaced, byte by byte."""
+    code = f"import sys; sys.stdout.buffer.write(b'\\xff' * {OUTPUT_LIMIT_BYTES})"
+    assert run_tool(python(code)).stdout == "\ufffd" * OUTPUT_LIMIT_BYTES
 
 
 def test_tools_get_no_input() -> None:
     """A tool that asks a question reads the end of its input and not the terminal."""
     assert run_tool(python("import sys; print(repr(sys.stdin.read()))")).stdout == "''\n"
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize("deaf", [True, False])
+def test_a_tool_that_talks_without_end_is_ended_at_once(stream: str, *, deaf: bool) -> None:
+    """What it printed counts for nothing and fills no disk, though it ignores the signal for it."""
+    signals = f"signal.signal(signal.SIGXFSZ, signal.SIG_{'IGN' if deaf else 'DFL'})"
+    code = f"import sys, signal\n{signals}\nwhile 1: sys.{stream}.write('junk, ' * 9999)"
+    began = time.monotonic()
+    result = run_tool(python(code), time_limit_s=30)
+    assert time.monotonic() - began < 10
+    assert result.state is ToolState.ENDLESS
+    assert result.stdout == result.stderr == ""
+    assert result.trouble.endswith("printed more than any answer has")
+
+
+def test_a_question_leaves_no_file_whatever_ends_the_asker(tmp_path: Path) -> None:
+    """A survey that is ended by kill -9 leaves nothing in the temporary folder."""
+    words = "import sys\nfrom hetero_test.launch.query import ask\nask(sys.argv[1:], limit_s=60)"
+    waits = python("import time; print(1, flush=True); time.sleep(60)")
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    asker = subprocess.Popen([sys.executable, "-c", words, *waits], env=env)
+    while not psutil.Process(asker.pid).children():
+        time.sleep(0.01)
+    time.sleep(0.2)
+    left = psutil.Process(asker.pid).children()
+    asker.kill()
+    asker.wait()
+    for process in left:
+        process.kill()
+    assert not list(tmp_path.iterdir())
+    assert ask(python("print('said')"), limit_s=60).stdout == "said\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hetero_test.launch.query import ToolState
+from hetero_test.launch.query import OUTPUT_LIMIT_BYTES, ToolState
 from hetero_test.rig.facts import SYSTEM_POOL, DeviceClass, LinkState, RigFacts
 from hetero_test.rig.facts_file import dump_rig, load_rig
 from hetero_test.rig.machine import Machine, Sampling
-from hetero_test.rig.nvidia import import_nvml
+from hetero_test.rig.nvidia import QUERY, import_nvml
 from hetero_test.rig.probe import probe_rig
 from hetero_test.rig.sourced import Origin, measured
 from tests.rig.machines import GIB, Tools, answered, drm, lscpu, machine, pci, put
@@ -461,3 +462,30 @@ def test_this_machine_is_a_rig(tmp_path: Path) -> None:
     assert rig.memory_bytes is not None
     assert rig.memory_bytes.value > 2**28
     assert rig.taken is not None
+
+
+JUNK = {
+    "one line": "junk, " * (OUTPUT_LIMIT_BYTES // 6),
+    "lines": "junk\n" * (OUTPUT_LIMIT_BYTES // 5),
+    "rows": "a,b\n" * (OUTPUT_LIMIT_BYTES // 4),
+    "cards": "name\n" + "Some Card\n" * (OUTPUT_LIMIT_BYTES // 10),
+    "devices": ", ".join(QUERY) + "\n" + ("1, " * len(QUERY))[:-2] + "\n",
+    "blocks": "GPU[0] : a : b\n" * (OUTPUT_LIMIT_BYTES // 15),
+    "addresses": "00:00.0 a\n" * (OUTPUT_LIMIT_BYTES // 10),
+    "words": "a " * (OUTPUT_LIMIT_BYTES // 2),
+    "tabs": "\t" * OUTPUT_LIMIT_BYTES,
+    "digits": "1" * OUTPUT_LIMIT_BYTES,
+    "blanks": " " * OUTPUT_LIMIT_BYTES,
+    "brackets": "[" * OUTPUT_LIMIT_BYTES,
+}
+JUNK["devices"] += (JUNK["devices"].split("\n")[1] + "\n") * 30_000
+
+
+@pytest.mark.parametrize("junk", JUNK)
+def test_junk_of_any_tool_takes_no_time_and_is_no_device(tmp_path: Path, junk: str) -> None:
+    """Every tool prints as much junk as it may: the probe ends in seconds, and finds no card."""
+    names = ("nvidia-smi", "rocm-smi", "lspci", "lscpu", "dmidecode", "xpu-smi", "numactl")
+    began = time.monotonic()
+    rig = probe_rig(machine(tmp_path, dict.fromkeys(names, JUNK[junk])), IDLE)
+    assert time.monotonic() - began < 10
+    assert not [device for device in rig.devices if device.id.startswith("CUDA")]

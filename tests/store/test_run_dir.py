@@ -197,3 +197,23 @@ def test_rendering_again_gives_the_same_bytes(
     out.rename(tmp_path / "moved")
     assert main(["report", str(tmp_path / "moved")]) == ExitCode.FAIL
     assert capfdbinary.readouterr().out == written
+
+
+def test_a_folder_that_was_replaced_is_told(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another folder under the name of the run directory ends with 5, and blames no engine.
+
+    Nothing is written to the other folder, and what was measured is in the one that was renamed.
+    """
+    out, renamed = tmp_path / "out", tmp_path / "renamed"
+    binary = write_build(tmp_path / "build") / "strata"
+    move = f'[ -d "{renamed}" ] || {{ mv "{out}" "{renamed}"; mkdir "{out}"; }}'
+    script(binary, f'case "$*" in *--main-device*) {move} ;; esac\n' + binary.read_text())
+    words = ("--build-dir", str(binary.parent), "--out", str(out), "--repeats", "1")
+    code = main([*words, "--", *MODEL_FLAGS])
+    told = capsys.readouterr()
+    assert code == ExitCode.COULD_NOT_FINISH
+    assert f"error: {out}: another folder stands in its place" in told.err
+    assert not list(out.iterdir())
+    assert (renamed / "runs/V0/default-1/run.json").exists()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,7 @@ from hetero_test.errors import UsageError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
     from pathlib import Path
 
 RIGS = ("two_equal", "two_unequal", "one")
@@ -43,7 +46,24 @@ def run(args: argparse.Namespace) -> int:
     out = out_dir(args)
     if not args.resume:
         Store(out).refuse_used()
-    return _llama_cpp(args, out) if args.engine == "llama_cpp" else _bundled(args, out)
+    with _kept_if_begun(out):
+        return _llama_cpp(args, out) if args.engine == "llama_cpp" else _bundled(args, out)
+
+
+@contextmanager
+def _kept_if_begun(out: Path) -> Iterator[None]:
+    """Remove what the demo wrote where no matrix was begun: after a listing, or an error."""
+    from hetero_test.plan.defaults import DEMO_FOLDER
+
+    missing = [folder for folder in (out, *out.absolute().parents) if not folder.exists()]
+    try:
+        yield
+    finally:
+        if not (out / "manifest.json").exists():
+            shutil.rmtree(out / DEMO_FOLDER, ignore_errors=True)
+            with suppress(OSError):  # one that holds something else stays
+                for folder in missing:
+                    folder.rmdir()
 
 
 def _bundled(args: argparse.Namespace, out: Path) -> int:

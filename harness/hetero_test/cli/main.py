@@ -44,6 +44,8 @@ def entry() -> None:
         code = main(sys.argv[1:])
     except SystemExit as asked:  # --help and --version
         code = asked.code if isinstance(asked.code, int) else 0
+    except KeyboardInterrupt:  # a second one, or a terminal that was closed while it was told
+        code = ExitCode.INTERRUPTED
     sys.exit(stdio.finish(code))
 
 

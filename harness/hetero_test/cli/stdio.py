@@ -7,30 +7,60 @@ not into 1, which the interpreter itself uses for an error that nobody caught.
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import os
+import signal
+import stat
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING, ClassVar
 
 from hetero_test.errors import ExitCode, HeteroTestError
 
 AS_IT_IS = "hetero-test-as-it-is"
 """How characters are written that an encoding lacks; see :func:`_as_it_is`."""
 
+if TYPE_CHECKING:
+    from types import FrameType
+
 _STDOUT, _STDERR = 1, 2
 
 
-class _Talk(io.FileIO):
+class TerminalGoneError(HeteroTestError):
+    """The terminal was closed, which is a wish to stop."""
+
+    exit_code: ClassVar[ExitCode] = ExitCode.INTERRUPTED
+
+
+class _Stream(io.FileIO):
+    """A standard stream that knows whether a terminal may be behind it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number, "w", closefd=False)
+        # A terminal that is gone already does not tell any more that it is one.
+        self._terminal = stat.S_ISCHR(os.fstat(number).st_mode)
+
+    def hung_up(self, error: OSError) -> bool:
+        """Whether an error says that the terminal is gone."""
+        return self._terminal and error.errno == errno.EIO
+
+
+class _Talk(_Stream):
     """Standard error: whoever read it may have gone, and the matrix runs on without him."""
 
     def write(self, data: object, /) -> int:
         try:
             return super().write(data)  # type: ignore[arg-type]
-        except OSError:
+        except OSError as error:
+            if self.hung_up(error):
+                self._terminal = False  # once: what follows is written to nobody
+                # The signal that a closed terminal sends, to those who were given none.
+                os.kill(os.getpid(), signal.SIGHUP)
             return memoryview(data).nbytes  # type: ignore[arg-type]
 
 
-class _Product(io.FileIO):
+class _Product(_Stream):
     """Standard output: what cannot be written there is an error of its own."""
 
     def write(self, data: object, /) -> int:
@@ -38,6 +68,7 @@ class _Product(io.FileIO):
 
         Raises:
             BrokenPipeError: whoever read it has gone.
+            TerminalGoneError: it was a terminal that has gone.
             HeteroTestError: anything else that is no bug of ours, such as a full disk.
         """
         try:
@@ -45,6 +76,11 @@ class _Product(io.FileIO):
         except BrokenPipeError:
             raise
         except OSError as error:
+            if self.hung_up(error):
+                raise TerminalGoneError(
+                    "the terminal was closed",
+                    hint="what was measured is in the run directory",
+                ) from error
             raise HeteroTestError(
                 f"standard output cannot be written: {error.strerror}",
                 hint="what was measured is in the run directory",
@@ -63,18 +99,30 @@ def prepare() -> None:
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number, which is this one
     codecs.register_error(AS_IT_IS, _as_it_is)
-    sys.stdout = _text(_Product(_STDOUT, "w", closefd=False), sys.stdout, AS_IT_IS)
-    sys.stderr = _text(_Talk(_STDERR, "w", closefd=False), sys.stderr, "backslashreplace")
+    sys.stdout = _text(_Product(_STDOUT), sys.stdout, AS_IT_IS)
+    sys.stderr = _text(_Talk(_STDERR), sys.stderr, "backslashreplace")
+    for number in (signal.SIGHUP, signal.SIGTERM):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _interrupted)
+
+
+def _interrupted(_number: int, _frame: FrameType | None) -> None:
+    """Outside of a matrix, too, a closed terminal ends what runs, and nothing is left behind."""
+    raise KeyboardInterrupt
 
 
 def finish(code: int) -> int:
-    """Write what is left; the exit code, or 5 where standard output could not be written."""
+    """Write what is left; the exit code, or that of what went wrong with standard output."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the end has come already
     try:
         sys.stdout.flush()
     except (OSError, HeteroTestError) as error:
-        if code != ExitCode.COULD_NOT_FINISH and not isinstance(error, BrokenPipeError):
+        ends_as = (
+            error.exit_code if isinstance(error, HeteroTestError) else ExitCode.COULD_NOT_FINISH
+        )
+        if code != ends_as and not isinstance(error, BrokenPipeError):
             sys.stderr.write(f"hetero-test: error: {error}\n")
-        code = ExitCode.COULD_NOT_FINISH
+        code = ends_as
         discard()
     with suppress(OSError):
         sys.stderr.flush()

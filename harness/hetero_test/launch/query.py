@@ -10,11 +10,12 @@ cannot be killed.
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import tempfile
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -50,8 +51,8 @@ def ask(argv: Sequence[str], *, limit_s: float) -> Answer:
         argv: the binary and its arguments; no shell is involved.
         limit_s: seconds after which it is ended, and :data:`ANSWER_BYTES` of output likewise.
     """
-    with tempfile.TemporaryDirectory(prefix="hetero-test-") as folder:
-        stdout, stderr = Path(folder, "stdout"), Path(folder, "stderr")
+    # In memory, which no end of this process leaves behind.
+    with _memory("stdout") as stdout, _memory("stderr") as stderr:
         limits = Limits(run_s=limit_s, idle_s=limit_s, output_bytes=ANSWER_BYTES, grace_s=1.0)
         request = Request(
             argv=tuple(argv), stdout=stdout, stderr=stderr, limits=limits, mark="survey"
@@ -61,6 +62,16 @@ def ask(argv: Sequence[str], *, limit_s: float) -> Answer:
         return Answer(
             stdout=_text(stdout), stderr=said, trouble=_trouble(outcome, said), outcome=outcome
         )
+
+
+@contextmanager
+def _memory(name: str) -> Iterator[Path]:
+    """A file without a name in any folder, by a path under which it can be opened."""
+    descriptor = os.memfd_create(f"hetero-test-{name}")
+    try:
+        yield Path(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
 
 
 def _text(path: Path) -> str:
@@ -85,7 +96,8 @@ def _trouble(outcome: Outcome, stderr: str) -> str | None:
 TIME_LIMIT_S = 10.0
 """A healthy tool answers in a second; ``nvidia-smi`` without persistence takes a few."""
 LAST_WAIT_S = 1.0
-OUTPUT_LIMIT_BYTES = 4 * 2**20
+OUTPUT_LIMIT_BYTES = 2**20
+"""What a tool may print: a machine of eight cards makes some hundred kilobytes."""
 
 
 class ToolState(StrEnum):
@@ -97,11 +109,13 @@ class ToolState(StrEnum):
     MISSING = "missing"
     """There is no such program, or it may not be run."""
     TIMED_OUT = "timed out"
+    ENDLESS = "endless"
+    """It printed more than any answer has, so that what it printed is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """What a tool said. Output is cut at `OUTPUT_LIMIT_BYTES`."""
+    """What a tool said. One that is ENDLESS has no output."""
 
     argv: tuple[str, ...]
     state: ToolState
@@ -124,6 +138,8 @@ class ToolResult:
                 return f"{self.argv[0]} is not installed"
             case ToolState.TIMED_OUT:
                 return f"{self.command} did not answer in time"
+            case ToolState.ENDLESS:
+                return f"{self.command} printed more than any answer has"
             case ToolState.FAILED:
                 words = " ".join((self.stderr.strip() or self.stdout.strip()).split())
                 said = f": {words[:200]}" if words else ""
@@ -149,7 +165,11 @@ def run_tool(argv: Sequence[str], *, time_limit_s: float = TIME_LIMIT_S) -> Tool
             )
         except (OSError, ValueError):
             return ToolResult(argv=tuple(argv), state=ToolState.MISSING)
+        with suppress(OSError):  # it has ended already, so that its output has an end
+            resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (_MOST_BYTES, _MOST_BYTES))
         state = _wait(process, time_limit_s)
+        if max(os.fstat(file.fileno()).st_size for file in (stdout, stderr)) > OUTPUT_LIMIT_BYTES:
+            return ToolResult(argv=tuple(argv), state=ToolState.ENDLESS)
         return ToolResult(
             argv=tuple(argv),
             state=state,
@@ -157,6 +177,10 @@ def run_tool(argv: Sequence[str], *, time_limit_s: float = TIME_LIMIT_S) -> Tool
             stderr=_stream_text(stderr),
             exit_code=process.returncode,
         )
+
+
+_MOST_BYTES = OUTPUT_LIMIT_BYTES + 1
+"""The kernel ends a tool that writes a longer file (SIGXFSZ), whatever its output fills."""
 
 
 def _wait(process: subprocess.Popen[bytes], time_limit_s: float) -> ToolState:

@@ -173,8 +173,8 @@ def parse_dmidecode(text: str) -> Modules | None:
     kinds: list[str] = []
     labels: list[str | None] = []
     for block in re.split(r"\n\s*\n", text):
-        lines = re.findall(r"^\s+([\w ]+): (.*?)\s*$", block, re.MULTILINE)
-        fields: dict[str, str] = dict(lines)
+        lines = re.findall(r"^[ \t]+(\w[\w ]*): (.*)$", block, re.MULTILINE)
+        fields: dict[str, str] = {name: value.strip() for name, value in lines}
         if "Memory Device" not in block or not re.match(r"\d", fields.get("Size", "")):
             continue
         speed = fields.get("Configured Memory Speed", fields.get("Configured Clock Speed", ""))

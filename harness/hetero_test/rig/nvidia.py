@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from hetero_test.launch.query import ToolResult, ToolState
@@ -42,6 +43,10 @@ APPS_QUERY = ("gpu_uuid", "pid", "process_name", "used_memory")
 _UNKNOWN = re.compile(
     r"\[?(?:n/?a|not supported|unknown error|insufficient permissions)\]?\Z", re.I
 )
+MOST_ROWS = 4096
+"""Of cards or processes; what comes behind them is not read."""
+MOST_DEVICES = 256
+"""More lines than any machine has cards are no list of cards."""
 _BUS_ID = re.compile(r"(?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\Z")
 _NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s*(?:MiB|MB|W|%)?\Z")
 _UNIT = re.compile(r"\s*\[(?:MiB|MB|W|%)\]\Z")
@@ -100,7 +105,7 @@ def parse_table(text: str, columns: Sequence[str] | None = None) -> tuple[dict[s
     The format quotes nothing, so a comma always parts two cells.
     """
     lines = (line for line in text.splitlines() if "," in line)
-    rows = [[cell.strip() for cell in line.split(",")] for line in lines]
+    rows = [[cell.strip() for cell in line.split(",")] for line in islice(lines, MOST_ROWS)]
     if columns is None:
         if not rows:
             return ()
@@ -120,6 +125,8 @@ def query(run: Runner) -> tuple[tuple[NvidiaDevice, ...], ToolResult]:
     """Ask nvidia-smi for all devices; the result says why there are none."""
     result = run(("nvidia-smi", f"--query-gpu={','.join(QUERY)}", "--format=csv"))
     devices = parse_smi(result.stdout) if result.state is ToolState.ANSWERED else ()
+    if len(devices) > MOST_DEVICES:
+        return (), replace(result, state=ToolState.ENDLESS)
     return devices, result
 
 

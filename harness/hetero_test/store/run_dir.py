@@ -77,6 +77,8 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._held: tuple[int, int] | None = None
+        """Device and inode of the folder while it is owned, whatever stands under its name."""
 
     # ---- opening ------------------------------------------------------------------------
 
@@ -98,6 +100,7 @@ class Store:
                     f"{self.root}: another hetero-test is writing to this folder",
                     hint="wait for it, or choose another --out",
                 ) from error
+            self._held = _identity(self.root)
             yield
         finally:
             os.close(handle)
@@ -121,9 +124,16 @@ class Store:
     def _writing(self) -> Iterator[None]:
         """Write below the folder, which is never made again once it is gone."""
         with writing(self.root):
-            if not self.root.is_dir():
+            now = _identity(self.root)
+            if now is None:
                 raise StoreError(
                     f"{self.root}: the folder is gone", hint="somebody removed or renamed it"
+                )
+            if self._held not in {None, now}:
+                raise StoreError(
+                    f"{self.root}: another folder stands in its place",
+                    hint="somebody renamed the one that this matrix was written to: move that one "
+                    "back, then go on with --resume",
                 )
             yield
 
@@ -301,6 +311,14 @@ class Store:
         """Rewrite ``report.md`` atomically."""
         with self._writing():
             write(self.root / "report.md", report, durable=False)
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Device and inode of a folder, None where there is none."""
+    if not folder.is_dir():
+        return None
+    status = folder.stat()
+    return status.st_dev, status.st_ino
 
 
 def write(path: Path, text: str, *, durable: bool = True) -> None:
