@@ -96,3 +96,13 @@ def test_the_package_is_called_like_the_distribution() -> None:
     importable = {path.relative_to(PACKAGE.parent).parts[0] for path in FILES.values()}
     importable |= {path.name for path in PACKAGE.parent.glob("*.py")}
     assert importable == {"hetero_test"}
+
+
+def test_each_public_class_has_a_name_of_its_own() -> None:
+    """One meaning a name: whoever looks a class up finds the one that is meant."""
+    found: dict[str, list[str]] = {}
+    for file, path in FILES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(file)
+    assert not {name: files for name, files in found.items() if len(files) > 1}

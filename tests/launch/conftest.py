@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from hetero_test.launch.leftovers import survivors, sweep
-from hetero_test.launch.request import Limits, Request
+from hetero_test.launch.request import ProcessLimits, Request
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -43,7 +43,7 @@ class Ask:
         **fields: Any,
     ) -> Request:
         """A request for any program."""
-        limits = Limits(
+        limits = ProcessLimits(
             run_s=run_s,
             idle_s=idle_s,
             deadline=deadline,

@@ -140,7 +140,7 @@ HARNESS = """
     import json, sys
     from pathlib import Path
     from hetero_test.launch.process import launch
-    from hetero_test.launch.request import Limits, Request
+    from hetero_test.launch.request import ProcessLimits, Request
 
     folder, mark, *argv = sys.argv[1:]
     launch(
@@ -148,7 +148,7 @@ HARNESS = """
             argv=tuple(argv),
             stdout=Path(folder, "stdout"),
             stderr=Path(folder, "stderr"),
-            limits=Limits(run_s=1000, idle_s=1000),
+            limits=ProcessLimits(run_s=1000, idle_s=1000),
             mark=mark,
         ),
         on_start=lambda pid, started: print(json.dumps([pid, started]), flush=True),

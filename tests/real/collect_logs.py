@@ -20,7 +20,7 @@ from hetero_test.engines.llama_cpp.adapter import LlamaCpp
 from hetero_test.engines.llama_cpp.reply import FILE
 from hetero_test.engines.llama_cpp.tiny_models import write_models
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import Limits, Request
+from hetero_test.launch.request import ProcessLimits, Request
 from hetero_test.values.run import Probe
 from tests.real import rig
 from tests.real.other_protocol import other_protocol
@@ -120,7 +120,7 @@ def run(name: str, build: Path, models: Path, flags: Sequence[str], ports: Seque
                 cwd=models,
                 stdout=place / "stdout",
                 stderr=place / "stderr",
-                limits=Limits(run_s=120, idle_s=60),
+                limits=ProcessLimits(run_s=120, idle_s=60),
                 mark=f"collect/{name}",
                 dialogue=engine.dialogue(command, probe, place),
             )

@@ -26,7 +26,7 @@ from hetero_test.launch.leftovers import (
     signal_group,
     start_of,
 )
-from hetero_test.launch.request import Limits, Request
+from hetero_test.launch.request import ProcessLimits, Request
 from hetero_test.values.outcome import Outcome, StopReason
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class _Run:
     process: subprocess.Popen[bytes]
     pidfd: int
     began: float
-    limits: Limits
+    limits: ProcessLimits
     capture: Capture
     interrupt: Interrupt | None
     talk: Conversation | None

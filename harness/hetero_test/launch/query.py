@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import Limits, Request
+from hetero_test.launch.request import ProcessLimits, Request
 from hetero_test.values.outcome import Outcome, StopReason
 
 ANSWER_BYTES = 1 << 20
@@ -53,7 +53,9 @@ def ask(argv: Sequence[str], *, limit_s: float) -> Answer:
     """
     # In memory, which no end of this process leaves behind.
     with _memory("stdout") as stdout, _memory("stderr") as stderr:
-        limits = Limits(run_s=limit_s, idle_s=limit_s, output_bytes=ANSWER_BYTES, grace_s=1.0)
+        limits = ProcessLimits(
+            run_s=limit_s, idle_s=limit_s, output_bytes=ANSWER_BYTES, grace_s=1.0
+        )
         request = Request(
             argv=tuple(argv), stdout=stdout, stderr=stderr, limits=limits, mark="survey"
         )

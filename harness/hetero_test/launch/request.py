@@ -10,7 +10,7 @@ from hetero_test.launch.dialogue import Dialogue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class ProcessLimits:
     """How long, how quietly and how loudly a process may run.
 
     Attributes:
@@ -52,7 +52,7 @@ class Request:
     unset: tuple[str, ...] = ()
     stdout: Path
     stderr: Path
-    limits: Limits
+    limits: ProcessLimits
     mark: str
     dialogue: Dialogue | None = None
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class VerbatimBlock:
     """A titled block of lines, shown verbatim.
 
     Attributes:
@@ -35,7 +35,7 @@ class Block:
     remarks: tuple[str, ...] = ()
 
 
-def engine_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
+def engine_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[VerbatimBlock, ...]:
     """Role, memory and peer lines of one run of each variant; equal ones only once."""
     found: dict[tuple[str, ...], list[str]] = {}
     for name, runs in view.ran.items():
@@ -49,7 +49,7 @@ def engine_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
     if left := sum(max(0, len(lines) - detail.lines) for lines, _ in sets):
         cuts.notes.append(f"{left} role, memory and peer lines (runs/)")
     return tuple(
-        Block(
+        VerbatimBlock(
             title=view.say(many(names), 160),
             lines=tuple(view.say(line, detail.quote) for line in lines[: detail.lines]),
         )
@@ -84,13 +84,13 @@ def _clipped(line: str, detail: Detail) -> str:
     return line if len(line) <= longest else f"{line[:longest]} # cut, {len(line)} characters"
 
 
-def tails(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
+def tails(view: View, detail: Detail, cuts: Cuts) -> tuple[VerbatimBlock, ...]:
     """Log tails: of each run that is not OK, then of each variant's first run."""
     first = [runs[0] for runs in view.ran.values() if runs]
     runs = {run.key: run for run in (*view.troubled, *first) if run.reading.tail}
     shown = cuts.take(list(runs.values()), detail.tails, "log tails", "runs/")
     return tuple(
-        Block(
+        VerbatimBlock(
             title=view.say(f"{run.variant} run {run.repeat}: {run.state} ({folder(run)})", 160),
             lines=tuple(
                 view.say(line, detail.quote) for line in run.reading.tail[-detail.tail_lines :]
@@ -122,7 +122,7 @@ def probe_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
     return tuple(view.say(line, detail.quote) for line in shown)
 
 
-def splits(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
+def splits(view: View, detail: Detail, cuts: Cuts) -> tuple[VerbatimBlock, ...]:
     """The continuations of each difference that a verdict found; what failed comes first."""
     order = (Result.FAIL, Result.INCONCLUSIVE, Result.NOT_CLAIMED)
     found = [v for v in view.judgment.verdicts if v.difference is not None and v.result in order]
@@ -133,7 +133,7 @@ def splits(view: View, detail: Detail, cuts: Cuts) -> tuple[Block, ...]:
         distinct.setdefault((verdict.result, verdict.probe, *lines), verdict)
     shown = cuts.take(list(distinct.items()), detail.splits, "first splits")
     return tuple(
-        Block(
+        VerbatimBlock(
             title=_split_title(view, verdict),
             lines=key[2:],
             info="diff",

@@ -13,7 +13,7 @@ from hetero_test.errors import HeteroTestError
 from hetero_test.judge.judge import judge
 from hetero_test.launch.interrupt import Interrupt
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import Limits, Request
+from hetero_test.launch.request import ProcessLimits, Request
 from hetero_test.rig.contention import ContentionWatch
 from hetero_test.session.build_guard import SameEngine, SameFiles
 from hetero_test.session.effect import effects, worst
@@ -144,7 +144,7 @@ class Session:
             env=dict(cell.env),
             stdout=folder / "stdout",
             stderr=folder / "stderr",
-            limits=Limits(
+            limits=ProcessLimits(
                 run_s=manifest.limits.run_s,
                 idle_s=manifest.limits.idle_s,
                 deadline=self.deadline,

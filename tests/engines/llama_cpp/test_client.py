@@ -15,7 +15,7 @@ from hetero_test.engines.llama_cpp.adapter import LlamaCpp
 from hetero_test.engines.llama_cpp.client import listening_port
 from hetero_test.engines.llama_cpp.reply import FILE
 from hetero_test.launch.process import launch
-from hetero_test.launch.request import Limits, Request
+from hetero_test.launch.request import ProcessLimits, Request
 from hetero_test.session.state import state_of
 from hetero_test.values.outcome import Outcome, StopReason
 from hetero_test.values.run import Probe, RunState, StateFinding
@@ -42,7 +42,7 @@ def hold(
             env={"FAKE_SCENARIO": scenario},
             stdout=folder / "stdout",
             stderr=folder / "stderr",
-            limits=Limits(run_s=run_s, idle_s=idle_s, grace_s=1.0),
+            limits=ProcessLimits(run_s=run_s, idle_s=idle_s, grace_s=1.0),
             mark=f"test-server/{folder}",
             dialogue=engine.dialogue(command, PROBE, folder),
         )

@@ -27,7 +27,7 @@ _NONE = "(no GPU device)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
+class ToolListing:
     """A device listing, read.
 
     Attributes:
@@ -89,7 +89,7 @@ def _count(tries: Iterable[tuple[str, Answer]]) -> Survey:
     )
 
 
-def _is_first_only(how: str, answer: Answer, listing: Listing) -> bool:
+def _is_first_only(how: str, answer: Answer, listing: ToolListing) -> bool:
     """Whether a listing may have stopped at ordinal 0.
 
     Without options, builds that know the device roles describe the first device twice and
@@ -108,7 +108,7 @@ def _listed(tool: Path | None, ask_s: float) -> Iterable[tuple[str, Answer]]:
     yield tool.name, ask((str(tool),), limit_s=ask_s)
 
 
-def parse_listing(text: str) -> Listing:
+def parse_listing(text: str) -> ToolListing:
     """The devices in what ``strata-device`` prints, with and without ``--list-devices``.
 
     Distinct ordinals are counted, never lines: one device may be described several times.
@@ -135,7 +135,7 @@ def parse_listing(text: str) -> Listing:
     if missing and len(missing) <= len(facts):
         notes.append(f"no device {', '.join(map(str, missing))} is listed")
     notes += [f"device {device.id}: {device.note}" for device in devices if device.note]
-    return Listing(devices=devices, blocks=blocks, empty=_NONE in text, notes=tuple(notes))
+    return ToolListing(devices=devices, blocks=blocks, empty=_NONE in text, notes=tuple(notes))
 
 
 def _facts(line: str) -> dict[str, str]:

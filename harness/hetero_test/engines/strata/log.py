@@ -28,7 +28,7 @@ _MOST_LINES = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Line:
     """One kind of line.
 
     Attributes:
@@ -51,69 +51,69 @@ class Row:
 # fmt: off
 ROWS = (
     # the result block
-    Row(name="speculation", start="speculation ", printed=True, rest=r"\s*(\d+) rounds of (\d+), "
+    Line(name="speculation", start="speculation ", printed=True, rest=r"\s*(\d+) rounds of (\d+), "
         r"drafts accepted (\d+) of (\d+) \([^)]*\), (\S+) tokens per round"),
-    Row(name="swaps", start="adaptive tier ", printed=True, rest=r"\s*(\d+) experts swapped"),
-    Row(name="share", start="pcie experts ", printed=True,
+    Line(name="swaps", start="adaptive tier ", printed=True, rest=r"\s*(\d+) experts swapped"),
+    Line(name="share", start="pcie experts ", printed=True,
         rest=r"\s*\S+ distinct experts per layer read over PCIe \(share (\d+)/256 "),
-    Row(name="drafting", start="mtp ", printed=True,
+    Line(name="drafting", start="mtp ", printed=True,
         rest=r"\s*(\S+) ms/round drafting(?:.*, (\d+) MiB of VRAM)?"),
-    Row(name="prompt", start="prompt  :", printed=True, every=True),
-    Row(name="output", start="output  :", printed=True, every=True),
-    Row(name="decode", start="decode ", printed=True,
+    Line(name="prompt", start="prompt  :", printed=True, every=True),
+    Line(name="output", start="output  :", printed=True, every=True),
+    Line(name="decode", start="decode ", printed=True,
         rest=r"\s*\S+ tokens in \S+ ms\s+->\s+(\S+) tok/s"),
-    Row(name="prefill", start="prefill ", printed=True, rest=r"\s*\S+ tokens in \S+ ms\s+->\s+"
+    Line(name="prefill", start="prefill ", printed=True, rest=r"\s*\S+ tokens in \S+ ms\s+->\s+"
         r"(\S+) tok/s(?:\s+\(time to first token (\S+) ms\))?"),
     # roles and devices
-    Row(name="picked", start=_G + "--auto-roles picked: ", shown=True,
+    Line(name="picked", start=_G + "--auto-roles picked: ", shown=True,
         rest=r"MAIN (\d+)\b.*?, DRAFT (\d+)\b"),
-    Row(name="role", start=_G + "role device ", every=True, shown=True,
+    Line(name="role", start=_G + "role device ", every=True, shown=True,
         rest=r"(\d+): (.+), cc \S+, dp4a \S+, free VRAM (\d+) MiB"),
-    Row(name="bound", start=_G + "role device ", every=True, shown=True,
+    Line(name="bound", start=_G + "role device ", every=True, shown=True,
         rest=r"(\d+) after the binding: (\d+) MiB free of (\d+)"),
-    Row(name="peer", start=_G + "peer access ", every=True, shown=True),
-    Row(name="roles", start=_G + "device roles: ", every=True, shown=True,
+    Line(name="peer", start=_G + "peer access ", every=True, shown=True),
+    Line(name="roles", start=_G + "device roles: ", every=True, shown=True,
         rest=r"main (\d+), draft (\d+)\b"),
-    Row(name="gpu", start=_G + "GPU ", every=True, shown=True,
+    Line(name="gpu", start=_G + "GPU ", every=True, shown=True,
         rest=r"(\d+): (.+?)(?:, (compute capability) \d+\.\d+| \((gfx\w+)[^)]*\))"
         r"(?: \((STRATA_EMULATE_CC)\b)?"),
     # the drafter
-    Row(name="workspace", shown=True,
+    Line(name="workspace", shown=True,
         start="strata mtp: the draft layer's gr workspace runs on the draft device"),
-    Row(name="stays", start="strata mtp: ", every=True, shown=True,
+    Line(name="stays", start="strata mtp: ", every=True, shown=True,
         rest=r".*the drafter stays on the main path"),
-    Row(name="loaded", start="strata mtp: draft layer loaded, ", shown=True,
+    Line(name="loaded", start="strata mtp: draft layer loaded, ", shown=True,
         rest=r"(\d+) MiB of VRAM"),
-    Row(name="ignored", start=_G + "--mtp", every=True, rest=r".*\bignored"),
+    Line(name="ignored", start=_G + "--mtp", every=True, rest=r".*\bignored"),
     # the expert cache
-    Row(name="native", start=_G + "native pack: "),
-    Row(name="estimate", start=_G + "expert cache auto: ", shown=True, rest=r".*-> (\d+) slots"),
-    Row(name="slots", start=_G + "expert cache ", shown=True,
+    Line(name="native", start=_G + "native pack: "),
+    Line(name="estimate", start=_G + "expert cache auto: ", shown=True, rest=r".*-> (\d+) slots"),
+    Line(name="slots", start=_G + "expert cache ", shown=True,
         rest=r"(\d+) slots, \S+ GiB of VRAM"),
-    Row(name="fewer", start=_G + "expert cache: ", shown=True,
+    Line(name="fewer", start=_G + "expert cache: ", shown=True,
         rest=r"(\d+) slots \(.*\) after \d+ smaller tr"),
-    Row(name="shrunk", start=_G + "only ", shown=True,
+    Line(name="shrunk", start=_G + "only ", shown=True,
         rest=r".*once the slots are written.*; shrinking the expert cache"),
-    Row(name="no_room", start=_G + "no VRAM is left for the expert cache", shown=True),
-    Row(name="filled", start=_G + "pre-filled ", rest=r"(\d+) of (\d+) slots from the profile"),
-    Row(name="stage", start=_G + "layer split: ", every=True, shown=True,
+    Line(name="no_room", start=_G + "no VRAM is left for the expert cache", shown=True),
+    Line(name="filled", start=_G + "pre-filled ", rest=r"(\d+) of (\d+) slots from the profile"),
+    Line(name="stage", start=_G + "layer split: ", every=True, shown=True,
         rest=r"[A-Za-z]+(\d+) runs layers (\d+-\d+), expert cache (\d+) slots\b"),
-    Row(name="helper", start=_G + "CUDA", every=True, shown=True,
+    Line(name="helper", start=_G + "CUDA", every=True, shown=True,
         rest=r"(\d+): (\d+) additional experts\b"),
-    Row(name="resident", start=_G + "token graph hit path: ", rest=r"(\d+) resident experts\b"),
-    Row(name="borrowed", start=_G + "prompt path borrows ", rest=r"(\d+) cache slots\b"),
-    Row(name="own_buffers", start=_G + "prompt path allocates its own buffers"),
+    Line(name="resident", start=_G + "token graph hit path: ", rest=r"(\d+) resident experts\b"),
+    Line(name="borrowed", start=_G + "prompt path borrows ", rest=r"(\d+) cache slots\b"),
+    Line(name="own_buffers", start=_G + "prompt path allocates its own buffers"),
     # the rest
-    Row(name="probe", start=_G + "PCIe probe: ",
+    Line(name="probe", start=_G + "PCIe probe: ",
         rest=r"(\S+) GB/s host->device .*-> pcie_frac (\S+)"),
-    Row(name="session", start=_G + "session is up (engine ", every=True, rest=r"([^)]+)\)"),
-    Row(name="vocabulary", start=_G + "per-window logits -> ", rest=r".*\(vocab (\d+)\)"),
-    Row(name="trace", start="strata trace: ", every=True, shown=True),
-    Row(name="capturing", start="strata verify: capturing the ", every=True, shown=True),
+    Line(name="session", start=_G + "session is up (engine ", every=True, rest=r"([^)]+)\)"),
+    Line(name="vocabulary", start=_G + "per-window logits -> ", rest=r".*\(vocab (\d+)\)"),
+    Line(name="trace", start="strata trace: ", every=True, shown=True),
+    Line(name="capturing", start="strata verify: capturing the ", every=True, shown=True),
 )
 # fmt: on
 
-_BY_START: dict[str, list[tuple[Row, re.Pattern[str]]]] = {}
+_BY_START: dict[str, list[tuple[Line, re.Pattern[str]]]] = {}
 for _row in ROWS:
     # What has more digits is no number that an engine counts up to, and may be too long to read.
     _rest = _row.rest.replace(r"\d+", r"\d{1,18}(?!\d)")
@@ -220,7 +220,7 @@ class Log:
         dump, decode = self.last("output"), self.last("decode")
         return dump is not None and (decode is None or decode.place < dump.place)
 
-    def _enter(self, row: Row, entry: Entry) -> None:
+    def _enter(self, row: Line, entry: Entry) -> None:
         entries = self.entries.setdefault(row.name, [])
         self.counts[row.name] = self.counts.get(row.name, 0) + 1
         if row.printed and row.every and entries:
