@@ -1,4 +1,5 @@
 """The command line: argument vectors come in, exit codes and text go out.
 
-Translates only: below this room no function knows ``argparse``, prints or exits.
+Translates only: words become frozen options here, and below this room no step of the road knows
+``argparse``, prints or exits.
 """

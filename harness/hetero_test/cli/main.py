@@ -72,7 +72,7 @@ def main(argv: Sequence[str]) -> int:
 
 
 def _tell(text: str) -> None:
-    """Stderr is the talk; a path that is no UTF-8 must not hide the message."""
+    """Standard error is for talk; a path that is not UTF-8 must not hide the message."""
     line = f"hetero-test: {text}\n".encode("utf-8", "backslashreplace").decode("utf-8")
     encoding = sys.stderr.encoding or "utf-8"
     sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding))

@@ -47,7 +47,7 @@ class _Stream(io.FileIO):
 
 
 class _Talk(_Stream):
-    """Standard error: whoever read it may have gone, and the matrix runs on without him."""
+    """Standard error: its reader may have gone, and the matrix goes on all the same."""
 
     def write(self, data: object, /) -> int:
         try:
@@ -67,9 +67,9 @@ class _Product(_Stream):
         """Write.
 
         Raises:
-            BrokenPipeError: whoever read it has gone.
+            BrokenPipeError: its reader has gone.
             TerminalGoneError: it was a terminal that has gone.
-            HeteroTestError: anything else that is no bug of ours, such as a full disk.
+            HeteroTestError: anything else that is not a bug of ours, such as a full disk.
         """
         try:
             return super().write(data)  # type: ignore[arg-type]
@@ -90,8 +90,8 @@ class _Product(_Stream):
 def prepare() -> None:
     """Make the three standard streams usable. Call it before any file is opened.
 
-    A number of theirs that is free would be given to the next file that is opened, and what is
-    told would be written into it.
+    A descriptor of theirs that is free would be given to the next file that is opened, and
+    messages would be written into that file.
     """
     for number in range(3):
         try:
@@ -145,7 +145,7 @@ def _text(raw: io.FileIO, before: object, errors: str) -> io.TextIOWrapper:
 
 
 def _as_it_is(error: UnicodeError) -> tuple[str | bytes, int]:
-    r"""Bytes of a path that are no text as those bytes, any other character as an escape.
+    r"""Bytes of a path that are not text as those bytes, any other character as an escape.
 
     The first is what ``surrogateescape`` does, so that a path can be used as it was printed;
     the second is what ``backslashreplace`` does, where an encoding has no ``—``.

@@ -1,1 +1,5 @@
-"""Files that others wrote or edit: JSON and TOML, read with bounds and told with line numbers."""
+"""Files that others wrote or edited come in, values or one kind of complaint go out.
+
+JSON and TOML are read with bounds, and a complaint says the line. Nothing here knows what a
+file is about.
+"""

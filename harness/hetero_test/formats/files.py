@@ -41,7 +41,7 @@ def open_file(path: Path, *, most: int | None = None) -> BinaryIO:
         most: bytes that it may have; None for what is read in pieces, however long it is.
 
     Raises:
-        OSError: it cannot be opened, is no regular file or longer; ``strerror`` says which.
+        OSError: it cannot be opened, is not a regular file, or is longer; ``strerror`` says which.
     """
     try:
         # Without O_NONBLOCK a pipe is waited for until somebody writes to it.

@@ -5,10 +5,10 @@ Beside bad syntax, ``json.loads`` meets with four things that surprise whoever c
 - nesting so deep that the stack ends there, or later where the value is printed or copied;
 - whole numbers of thousands of digits, which Python refuses to convert;
 - ``NaN``, ``Infinity`` and ``1e999``: JSON (RFC 8259) has no such numbers, yet they are read;
-- bytes that are no text.
+- bytes that are not text.
 
-Each is a :class:`JsonError` here. Halves of surrogate pairs (``"\ud800"``) are no error: our own
-files hold them for arguments that were no UTF-8. What shows or writes a text has to bear them.
+Each is a :class:`JsonError` here. Halves of surrogate pairs (``"\ud800"``) are not an error: files
+of ours hold them for arguments that were not UTF-8. What shows or writes a text must bear them.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ def parse(content: str | bytes, *, lax_numbers: bool = False, more_follows: bool
     Args:
         content: the text, or its bytes in UTF-8, UTF-16 or UTF-32.
         lax_numbers: ``NaN`` and the like are floats, as some engines print them; without it they
-            are errors, since whatever is computed from them is no number either.
+            are errors, since whatever is computed from them is not a number either.
         more_follows: whatever stands behind the value is passed over, as where a tool warns there.
 
     Raises:
-        JsonError: it is no JSON, or beyond what can be read, with the place in it.
+        JsonError: it is not JSON, or beyond what can be read, with the place in it.
     """
     text = content if isinstance(content, str) else _decoded(content)
     decoder = _LAX if lax_numbers else _STRICT

@@ -1,4 +1,5 @@
 """A matrix file, model flags and a rig come in; probes, variants and cells to launch go out.
 
-Nothing here starts a run; `prepare` asks the engine what it is and what it can, once.
+What is asked comes as `RunOptions`, from the command line or from Python. Nothing here starts a
+run; `prepare` asks the engine what it is and what it can do, once.
 """

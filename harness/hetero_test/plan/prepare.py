@@ -119,10 +119,10 @@ def prepare(options: RunOptions) -> Ready:
 def without_copies(
     variants: Sequence[PlannedVariant], flags: Sequence[str], env: Mapping[str, str]
 ) -> tuple[PlannedVariant, ...]:
-    """The variants, but for those that are the baseline under another name.
+    """The variants, without those that are the baseline under another name.
 
-    What a variant sets may be what the user's command and environment set already. It would be
-    equal to the baseline, and nothing would have been tested.
+    What a variant sets may be what the user's command and environment set already. Its streams
+    would be equal to the baseline's, and nothing would have been tested.
     """
     why = "the model flags and the environment set already what it sets: it is the baseline"
     return (

@@ -59,7 +59,7 @@ def from_file(path: Path, *, max_new: int, name: str = "default") -> Probe:
     """A prompt from a file of ids separated by blanks, commas or newlines.
 
     Raises:
-        UsageError: the file cannot be read, is empty, or holds something that is no id.
+        UsageError: the file cannot be read, is empty, or holds something that is not an id.
     """
     try:
         text = files.read_bytes(path, most=files.GIVEN).decode("utf-8")

@@ -1,4 +1,4 @@
-"""What may leave this machine: texts come in, fit texts go out.
+"""What may leave this machine: texts come in, texts that may be published go out.
 
-Secrets are replaced, control characters are spelled out.
+Names, paths and secrets are replaced; characters that nobody can see are spelled out.
 """
