@@ -122,7 +122,7 @@ class Session:
                 return replace(record, ending=Ending.INTERRUPTED)
             if outcome.stopped is StopReason.TOTAL_LIMIT:
                 return replace(record, ending=Ending.TOTAL_TIMEOUT)
-            self.store.save(run)
+            run = self.store.save(run)
             record = add(record, run)
             self.watcher.ended(record, run)
             publisher.after_run(record)

@@ -27,13 +27,14 @@ from typing import TYPE_CHECKING, Any
 
 from hetero_test.errors import StoreError, UsageError
 from hetero_test.formats.files import inside
-from hetero_test.store.run_json import document, dumps, from_file, load, to_text
+from hetero_test.store.run_json import dumps, from_file, load, pieces, to_text
+from hetero_test.store.streams import Streams
 from hetero_test.values.outcome import OUTCOME_SCHEMA
 from hetero_test.values.record import MANIFEST_SCHEMA, Ending, Manifest, Record
 from hetero_test.values.run import Purpose, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from hetero_test.values.outcome import Outcome
@@ -77,6 +78,7 @@ class Store:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._streams = Streams()
         self._held: tuple[int, int] | None = None
         """Device and inode of the folder while it is owned, whatever stands under its name."""
 
@@ -234,7 +236,7 @@ class Store:
                 hint="a run is read from its own folder in the run directory only: copy it there",
             ) from error
         held = from_file(path, StoredRun, schema=RUN_SCHEMA)
-        run = held.run
+        run = self._streams.shared(held.run)
         if self.folder(run) != folder or held.md5 != run.md5:
             told = (
                 "its md5 is not that of its stream"
@@ -291,11 +293,13 @@ class Store:
             text = to_text(outcome, schema=OUTCOME_SCHEMA)
             write(folder / "outcome.json", text, durable=False)
 
-    def save(self, run: Run) -> None:
-        """Keep what came of a cell."""
+    def save(self, run: Run) -> Run:
+        """Keep what came of a cell; the same run, its stream shared with those equal to it."""
+        run = self._streams.shared(run)
         with self._writing():
             held = StoredRun(md5=run.md5, run=run)
             write(self.folder(run) / "run.json", to_text(held, schema=RUN_SCHEMA))
+        return run
 
     def publish(self, record: Record, judgment: Judgment) -> None:
         """Rewrite ``run.json`` atomically."""
@@ -303,7 +307,7 @@ class Store:
             (list_of(run.purpose), *run.key): str(self.folder(run).relative_to(self.root))
             for run in (*record.runs, *record.warmup, *record.rechecks)
         }
-        text = dumps(document(record, judgment, folders))
+        text = pieces(record, judgment, folders)
         with self._writing():
             write(self.root / "run.json", text, durable=record.ending is not Ending.RUNNING)
 
@@ -321,8 +325,8 @@ def _identity(folder: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def write(path: Path, text: str, *, durable: bool = True) -> None:
-    """Replace a file by a text, atomically; a durable one is on disk when this returns.
+def write(path: Path, text: str | Iterable[str], *, durable: bool = True) -> None:
+    """Replace a file by a text, or its pieces, atomically; a durable one is then on disk.
 
     What can be made again from durable files need not be: waiting for a disk costs more than
     everything else that is done for a run.
@@ -331,12 +335,12 @@ def write(path: Path, text: str, *, durable: bool = True) -> None:
     beside = path.with_name(f".{path.name}.new")
     try:
         with beside.open("w", encoding="utf-8", newline="\n", errors="backslashreplace") as file:
-            file.write(text)
+            file.writelines([text] if isinstance(text, str) else text)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
         beside.replace(path)
-    except OSError:
+    except BaseException:
         beside.unlink(missing_ok=True)
         raise
 

@@ -8,7 +8,7 @@ Frozen values to JSON texts and back; pydantic rebuilds them from their annotati
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from math import isfinite
@@ -36,7 +36,15 @@ SCHEMA = "hetero-test/run/1"
 def document(
     record: Record, judgment: Judgment, folders: Mapping[tuple[str, str, str, int], str]
 ) -> dict[str, Any]:
-    """The whole of a run directory as plain data.
+    """The whole of a run directory as plain data; for the arguments see :func:`pieces`."""
+    parts = _parts(record, judgment, folders)
+    return {name: list(part) if isinstance(part, Iterator) else part for name, part in parts}
+
+
+def pieces(
+    record: Record, judgment: Judgment, folders: Mapping[tuple[str, str, str, int], str]
+) -> Iterator[str]:
+    """The text of the same, a run at a time: the whole of long streams is many times the record.
 
     Args:
         record: what was asked and what came of it.
@@ -44,11 +52,29 @@ def document(
         folders: where each run's files lie, relative to the run directory, by
             (list name, variant, probe, repeat).
     """
+    before = "{"
+    for name, part in _parts(record, judgment, folders):
+        yield f"{before}{_json(name)}: "
+        before = ", "
+        if isinstance(part, Iterator):
+            yield "["
+            for place, each in enumerate(part):
+                yield (", " if place else "") + _json(each)
+            yield "]"
+        else:
+            yield _json(part)
+    yield "}\n"
+
+
+def _parts(
+    record: Record, judgment: Judgment, folders: Mapping[tuple[str, str, str, int], str]
+) -> Iterable[tuple[str, Any]]:
+    """Keys and values in their order; runs are made plain one by one, as they are asked for."""
     manifest = record.manifest
     summaries = {summary.id: summary for summary in judgment.summaries}
 
-    def listed(name: str, runs: tuple[Run, ...]) -> list[dict[str, Any]]:
-        return [_run(run, folders.get((name, *run.key))) for run in runs]
+    def listed(name: str, runs: tuple[Run, ...]) -> Iterator[dict[str, Any]]:
+        return (_run(run, folders.get((name, *run.key))) for run in runs)
 
     return {
         "schema": SCHEMA,
@@ -89,7 +115,7 @@ def document(
         ],
         "warnings": list(judgment.warnings),
         "noted": list(record.warnings),
-    }
+    }.items()
 
 
 def _version(record: Record) -> str | None:
@@ -208,6 +234,8 @@ def to_data(value: object) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """What JSON can hold; a number that is none is unknown, and unknown is null."""
+    if type(value) is int or type(value) is str:  # most of what there is
+        return value
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, float):
@@ -220,7 +248,7 @@ def _plain(value: Any) -> Any:
         return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): _plain(held) for key, held in value.items()}
-    return [_plain(held) for held in value]
+    return [held if type(held) is int else _plain(held) for held in value]
 
 
 def to_text(value: object, *, schema: str) -> str:
@@ -233,8 +261,12 @@ def dumps(data: dict[str, Any]) -> str:
 
     An argument that was no UTF-8 holds surrogates, which only an escape can carry.
     """
-    text = json.dumps(data, ensure_ascii=False) + "\n"
-    return text if text.isascii() or _is_utf8(text) else json.dumps(data) + "\n"
+    return _json(data) + "\n"
+
+
+def _json(data: Any) -> str:
+    text = json.dumps(data, ensure_ascii=False)
+    return text if text.isascii() or _is_utf8(text) else json.dumps(data)
 
 
 def _is_utf8(text: str) -> bool:
