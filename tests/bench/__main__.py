@@ -1,7 +1,7 @@
-"""``python -m tests.bench [matrix|help|log|gguf …]``: prints one table of costs.
+"""``python -m tests.bench [short|growing|long|help|log|gguf|install …]``: one table of costs.
 
 Machines are noisy, so each number stands beside one that was measured in the same run: the
-engine's own time, a bare interpreter, ``wc -l`` on the same file.
+same engine in a shell loop, a bare interpreter, ``wc -l`` on the same file.
 """
 
 from __future__ import annotations
@@ -21,12 +21,11 @@ from tabulate import tabulate
 from hetero_test.engines.base import Asked, Survey
 from hetero_test.engines.strata.adapter import Strata
 from hetero_test.plan.prompts import generated
+from tests.bench.matrices import Row, growing, long, short
 from tests.bench.peak import peak_mib
-from tests.scripted import MODEL_FLAGS, script, write_build
+from tests.scripted import MODEL_FLAGS
 
 ROOT = Path(__file__).parent.parent.parent
-Row = tuple[str, str, str, str]
-"""What was measured, the number, what it is held against, the aim."""
 
 
 def seconds(argv: list[str], *, cwd: Path | None = None, count: int = 1) -> float:
@@ -39,55 +38,6 @@ def seconds(argv: list[str], *, cwd: Path | None = None, count: int = 1) -> floa
     return statistics.median(took)
 
 
-def matrix(folder: Path) -> list[Row]:
-    """The harness's own time for 16 runs of an engine that answers at once."""
-    build = write_build(folder / "build")
-    sample = subprocess.run(
-        [*(str(build / "strata"), *MODEL_FLAGS, "--max-new", "60"), "--tokens-file", os.devnull],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    probe = generated(count=95, seed=7, vocab=151936, max_new=60)
-    echo = "prompt  : " + " ".join(map(str, probe.ids))
-    (folder / "out").write_text(sample.stdout.replace("prompt  :", echo))
-    (folder / "err").write_text(sample.stderr)
-    (folder / "apart").write_text(sample.stderr.replace("4400", "5011"))
-    script(
-        build / "strata",
-        f'cat "{folder}/out"\ncase "$*" in\n'
-        f'*--expert-cache*) cat "{folder}/err" >&2;;\n'
-        f'*--main-device*|*--auto-roles*) cat "{folder}/apart" >&2;;\n'
-        f'*--help*) echo "--main-device --draft-device --auto-roles --draft-chain-batch '
-        f'--draft-prefill-parallel" >&2;;\n*) cat "{folder}/err" >&2;;\nesac\n',
-    )
-    argv = [sys.executable, "-m", "hetero_test", "--build-dir", str(build), "--quiet"]
-    total, own, runs = [], [], 0
-    for turn in range(5):
-        out = folder / f"run-{turn}"
-        total.append(seconds([*argv, "--out", str(out), "--", *MODEL_FLAGS]))
-        elapsed = _elapsed(out)
-        runs = len(elapsed)
-        own.append(sum(elapsed))
-    spent = statistics.median(t - o for t, o in zip(total, own, strict=True))
-    engine = statistics.median(own)
-    aim = 0.5 + 0.010 * runs
-    return [
-        (
-            f"matrix of {runs} runs, harness's own time",
-            f"{spent:.2f} s",
-            f"{spent / aim:.2f} of the aim; the engine itself took {engine:.2f} s",
-            f"0.5 s + 10 ms a run = {aim:.2f} s",
-        )
-    ]
-
-
-def _elapsed(out: Path) -> list[float]:
-    import json
-
-    return [run["elapsed_s"] for run in json.loads((out / "run.json").read_text())["runs"]]
-
-
 def help_(folder: Path) -> list[Row]:
     """``--help`` against an interpreter that does nothing."""
     bare = seconds([sys.executable, "-c", "pass"], cwd=folder, count=15)
@@ -97,7 +47,7 @@ def help_(folder: Path) -> list[Row]:
             "--help",
             f"{asked * 1000:.0f} ms",
             f"{asked / bare:.1f} × a bare interpreter ({bare * 1000:.0f} ms)",
-            "150 ms",
+            "100 ms",
         )
     ]
 
@@ -186,11 +136,33 @@ def gguf(folder: Path) -> list[Row]:
     ]
 
 
+def install(folder: Path) -> list[Row]:
+    """What an installation without extras takes, and what of that is this program."""
+    place = folder / "installed"
+    argv = [sys.executable, "-m", "pip", "install", "-q", "--target", str(place), str(ROOT)]
+    done = subprocess.run(argv, check=False, capture_output=True, text=True)
+    if done.returncode:
+        return [("installed without extras", "unknown", done.stderr.splitlines()[-1][:60], "")]
+    own = _size_mb(place / "hetero_test")
+    parts = sorted(((_size_mb(path), path.name) for path in place.iterdir()), reverse=True)
+    largest = ", ".join(f"{name} {size:.0f}" for size, name in parts[:4])
+    told = f"{own:.1f} MB of it is this program; {largest}"
+    return [("installed without extras", f"{_size_mb(place):.0f} MB", told, "")]
+
+
+def _size_mb(path: Path) -> float:
+    files = [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
+    return sum(file.stat().st_size for file in files) / 1e6
+
+
 SECTIONS: dict[str, Callable[[Path], list[Row]]] = {
-    "matrix": matrix,
+    "short": short,
+    "growing": growing,
+    "long": long,
     "help": help_,
     "log": log,
     "gguf": gguf,
+    "install": install,
 }
 
 
