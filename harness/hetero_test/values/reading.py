@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from hetero_test.values.remark import Remark
+
 Scalar = str | int | float | bool | None
 
 
@@ -204,6 +206,7 @@ class Reading:
         echo_trouble: why the prompt was not read as given, where the engine says more than an echo.
         end_of_sequence: the engine reports that it stopped at an end-of-sequence.
         vocabulary: the engine's vocabulary size where it prints one.
+        remarks: the different lines that the engine's reader does not know.
         picked: placements that the engine announces to have chosen itself, by part.
         main: where the main model is, for an engine that has it on one device.
         draft: where the drafter is; nowhere without one.
@@ -225,6 +228,7 @@ class Reading:
     end_of_sequence: bool = False
     vocabulary: int | None = None
     signs: tuple[Sign, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     residency: Residency = Residency(unknown="no line tells")
     main: Place = Place()
     draft: Place = Place()

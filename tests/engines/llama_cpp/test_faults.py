@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import pytest
 
-from hetero_test.engines.llama_cpp.log import Fault
+from hetero_test.values.remark import Weight
 from tests.engines.llama_cpp.samples import LOGS, log, said
 
 
 @pytest.mark.parametrize(
     ("name", "fault", "words"),
     [
-        ("unknown-argument", Fault.REFUSED, "invalid argument: --bogus"),
-        ("unknown-device", Fault.REFUSED, "invalid device: RPC9"),
-        ("unknown-buffer", Fault.REFUSED, "unknown buffer type"),
-        ("quantized-v", Fault.REFUSED, "quantized V cache requires flash_attn"),
-        ("row-split", Fault.REFUSED, "does not support split buffers"),
-        ("no-model", Fault.ERROR, "failed to open GGUF file"),
-        ("no-draft-model", Fault.ERROR, "failed to open GGUF file"),
-        ("no-mtp", Fault.ERROR, "failed to create MTP context"),
-        ("assert", Fault.ABORT, "GGML_ASSERT(n_outputs_max <= cparams.n_outputs_max) failed"),
-        ("buffer-abort", Fault.ABORT, "cannot run the operation"),
-        ("rpc-down", Fault.ABORT, "Failed to connect to 127.0.0.1:50052"),
-        ("rpc-protocol", Fault.ABORT, "RPC handshake failed"),
-        ("rpc-no-memory", Fault.NO_MEMORY, "failed to allocate RPC0[127.0.0.1:50052] buffer"),
+        ("unknown-argument", Weight.REFUSED, "invalid argument: --bogus"),
+        ("unknown-device", Weight.REFUSED, "invalid device: RPC9"),
+        ("unknown-buffer", Weight.REFUSED, "unknown buffer type"),
+        ("quantized-v", Weight.REFUSED, "quantized V cache requires flash_attn"),
+        ("row-split", Weight.REFUSED, "does not support split buffers"),
+        ("no-model", Weight.FATAL, "failed to open GGUF file"),
+        ("no-draft-model", Weight.FATAL, "failed to open GGUF file"),
+        ("no-mtp", Weight.FATAL, "failed to create MTP context"),
+        ("assert", Weight.FATAL, "GGML_ASSERT(n_outputs_max <= cparams.n_outputs_max) failed"),
+        ("buffer-abort", Weight.FATAL, "cannot run the operation"),
+        ("rpc-down", Weight.FATAL, "Failed to connect to 127.0.0.1:50052"),
+        ("rpc-protocol", Weight.FATAL, "RPC handshake failed"),
+        ("rpc-no-memory", Weight.NO_MEMORY, "failed to allocate RPC0[127.0.0.1:50052] buffer"),
     ],
 )
-def test_faults(name: str, fault: Fault, words: str) -> None:
+def test_faults(name: str, fault: Weight, words: str) -> None:
     """What went wrong is told from the line that says so: refusal, memory, abort or error."""
-    assert any(found.fault is fault and words in found.line for found in log(name).faults)
+    assert any(found.weight is fault and words in found.line for found in log(name).faults)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_faults(name: str, fault: Fault, words: str) -> None:
 )
 def test_out_of_memory_texts(line: str) -> None:
     """Every backend's way of saying that the placement does not fit, with a level or without."""
-    assert [found.fault for found in said(line).faults] == [Fault.NO_MEMORY]
+    assert [found.weight for found in said(line).faults] == [Weight.NO_MEMORY]
 
 
 @pytest.mark.parametrize("clock", ["", "0.01.000.000 E "])
@@ -66,7 +66,7 @@ def test_a_device_that_failed_is_told_with_a_level_or_without(clock: str, line: 
     """Backends print by themselves, past the log; an answer that came all the same counts not."""
     ready = "0.00.008.000 I srv  llama_server: listening on http://127.0.0.1:1"
     (found,) = said(ready, clock + line).faults
-    assert found.fault in {Fault.ABORT, Fault.ERROR}
+    assert found.weight in {Weight.FATAL, Weight.FATAL}
 
 
 @pytest.mark.parametrize(
@@ -100,17 +100,19 @@ def test_trying_what_fits_may_fail() -> None:
     )
     over = "0.00.009.000 I common_fit_params: fitting params to free memory took 0.03 seconds"
     assert said(*tried, over).faults == ()
-    assert [f.fault for f in said(*tried, "a.cpp:1: GGML_ASSERT(x) failed").faults] == [Fault.ABORT]
+    assert [f.weight for f in said(*tried, "a.cpp:1: GGML_ASSERT(x) failed").faults] == [
+        Weight.FATAL
+    ]
     again = tried[2].replace("0.00.008", "0.00.010")
-    assert [f.fault for f in said(*tried, over, again).faults] == [Fault.NO_MEMORY]
+    assert [f.weight for f in said(*tried, over, again).faults] == [Weight.NO_MEMORY]
 
 
 def test_refusals_are_those_before_readiness() -> None:
     """Once the server listens, an error is an error, whatever words it uses."""
     error = "0.00.009.000 E srv  send_error: task id = 0, error: invalid token in the batch"
-    assert [f.fault for f in said(error).faults] == [Fault.REFUSED]
+    assert [f.weight for f in said(error).faults] == [Weight.REFUSED]
     ready = "0.00.008.000 I srv  llama_server: listening on http://127.0.0.1:1"
-    assert [f.fault for f in said(ready, error).faults] == [Fault.ERROR]
+    assert [f.weight for f in said(ready, error).faults] == [Weight.FATAL]
 
 
 def test_good_runs_have_no_faults() -> None:
@@ -131,4 +133,4 @@ def test_many_errors_keep_each_kind() -> None:
     lines = ["0.00.009.000 E srv: x failed"] * 5000 + ["a.cpp:1: GGML_ASSERT(x) failed"]
     found = said(*lines).faults
     assert len(found) < 100
-    assert found[-1].fault is Fault.ABORT
+    assert found[-1].weight is Weight.FATAL

@@ -14,7 +14,7 @@ from hetero_test.engines.llama_cpp import patterns
 from hetero_test.engines.llama_cpp.log import LlamaLog
 from hetero_test.engines.llama_cpp.models import Models
 from hetero_test.engines.llama_cpp.patterns import lines_of
-from hetero_test.engines.llama_cpp.reader import Faults, FinalTimings, Startup, nothing, read
+from hetero_test.engines.llama_cpp.reader import FinalTimings, Startup, nothing, read
 from hetero_test.engines.llama_cpp.tables import Tables
 from tests.engines.llama_cpp.samples import LOGS
 
@@ -109,7 +109,7 @@ def test_no_bytes_raise(lines: list[bytes], end: bytes) -> None:
 
 def test_every_row_is_taken_by_one_noun() -> None:
     """What a row finds is not lost, and not counted twice."""
-    nouns = (Startup(Tables()), Models(Tables()), FinalTimings(), Faults())
+    nouns = (Startup(Tables()), Models(Tables()), FinalTimings())
     taken = [name for noun in nouns for name in noun.events()]
     assert sorted(taken) == sorted(patterns.PATTERNS)
 

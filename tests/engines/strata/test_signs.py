@@ -181,13 +181,16 @@ def test_nan_statistics_are_no_sign(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("line", ["unknown argument: --foo", "--spec needs a value"])
 def test_usage_text_shows_nothing(tmp_path: Path, line: str) -> None:
-    """Behind a refusal the engine prints its usage, which may speak of any trouble."""
-    usage = (
-        "usage: strata [options]\n  --expert-cache N   lower it when out of memory\nCUDA error: x\n"
-    )
+    """Behind a refusal the engine prints its usage, whose options may speak of any trouble.
+
+    A line that is no option's counts as ever: one line never silences the rest of a log.
+    """
+    usage = "usage: strata [options]\n  --expert-cache N   lower it when out of memory\n"
     signs = read(tmp_path, "", f"{line}\n{usage}").signs
 
     assert [sign.symptom for sign in signs] == [Symptom.REFUSED]
+    signs = read(tmp_path, "", f"{line}\n{usage}CUDA error: x\n").signs
+    assert [sign.symptom for sign in signs] == [Symptom.REFUSED, Symptom.ERROR]
 
 
 def test_usage_text_ends_with_its_file(tmp_path: Path) -> None:
@@ -208,10 +211,10 @@ def test_an_indented_line_belongs_to_its_message(tmp_path: Path) -> None:
 
 def test_few_signs_of_a_kind_are_kept(tmp_path: Path) -> None:
     """A log full of errors fills no report, and hides no sign of another kind."""
-    many = "".join(f"CUDA error {number}: {'x' * 900}\n" for number in range(99))
+    many = "".join(f"CUDA error {number}: {'x' * 900}\n" for number in range(1, 100))
     signs = read(tmp_path, STDOUT, many + "cudaErrorMemoryAllocation\n").signs
 
-    assert signs[0].line.startswith("CUDA error 0: ")
+    assert signs[0].line.startswith("CUDA error 1: ")
     assert sum(sign.symptom is Symptom.ERROR for sign in signs) <= 4
     assert any(sign.symptom is Symptom.NO_MEMORY for sign in signs)
     assert max(len(sign.line) for sign in signs) <= 300

@@ -4,29 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from math import inf
 
-
-class Fault(StrEnum):
-    """What an error line shows."""
-
-    NO_MEMORY = "no memory"
-    REFUSED = "refused"
-    ABORT = "abort"
-    ERROR = "error"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogFault:
-    """An error line of the engine.
-
-    Attributes:
-        line: verbatim, without its clock.
-    """
-
-    fault: Fault
-    line: str
+from hetero_test.values.remark import GRAVE, Remark
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +151,7 @@ class LlamaLog:
         models: in the order in which they were loaded in earnest.
         overflow: a table grew beyond measure, so placements are not known.
         unread_timings: timing lines of a dialect that is not known.
-        faults: error lines, those that come of trying what fits left out.
+        remarks: the different lines that no row reads; while it is tried what fits, only aborts.
         lines: placement, speculation and draft lines, for the report.
     """
 
@@ -186,9 +166,14 @@ class LlamaLog:
     drafts: Drafts
     overflow: bool
     unread_timings: tuple[str, ...]
-    faults: tuple[LogFault, ...]
+    remarks: tuple[Remark, ...]
     lines: tuple[str, ...]
     tail: tuple[str, ...]
+
+    @property
+    def faults(self) -> tuple[Remark, ...]:
+        """The lines that show that a run went wrong."""
+        return tuple(remark for remark in self.remarks if remark.weight in GRAVE)
 
     @property
     def main(self) -> LoadedModel | None:

@@ -93,9 +93,6 @@ PATTERNS: Final = MappingProxyType(
         "generation_time": rb"generation " + _TIMING,
         "listening": rb"listening on",
         "old_listening": rb"HTTP server (?:is )?listening",
-        # error: invalid argument: --bogus
-        # error while handling argument "-dev": invalid device: RPC9
-        "usage": rb"error(?::| while handling argument) (.*)",
     }
 )
 """Event name to the pattern of its line's message; the groups are the event's arguments.

@@ -12,8 +12,6 @@ The final timings of a log, and what it tells of drafting.
 
 What takes a row of `patterns.PATTERNS` is called with the line and with the row's arguments.
 Of several requests the last one counts.
-
-The error lines of llama.cpp and its forks, and which of them mean that a run went wrong.
 """
 
 from __future__ import annotations
@@ -23,9 +21,10 @@ from typing import IO, TYPE_CHECKING, Final
 
 from hetero_test.engines.lines import decoded, number
 from hetero_test.engines.llama_cpp import patterns
-from hetero_test.engines.llama_cpp.log import Drafts, Fault, ListedDevice, LlamaLog, LogFault, Rate
+from hetero_test.engines.llama_cpp.log import Drafts, ListedDevice, LlamaLog, Rate
 from hetero_test.engines.llama_cpp.models import Models
 from hetero_test.engines.llama_cpp.patterns import lines_of, text_of
+from hetero_test.engines.llama_cpp.signs import Unread
 from hetero_test.engines.llama_cpp.tables import KEPT, Tables
 
 if TYPE_CHECKING:
@@ -52,6 +51,10 @@ def nothing() -> LlamaLog:
     return _Reader().result()
 
 
+_TURNING_POINTS: Final = frozenset({"fit_begin", "fit_end", "listening", "old_listening"})
+"""Events behind which the same words mean something else."""
+
+
 class _Reader:
     """Takes one line after the other."""
 
@@ -60,13 +63,13 @@ class _Reader:
         self.startup = Startup(self.tables)
         self.models = Models(self.tables)
         self.timings = FinalTimings()
-        self.faults = Faults()
+        self.unread = Unread()
+        self._left: list[bytes] = []
         self.tail: list[bytes] = []
         self._events = {
             **self.startup.events(),
             **self.models.events(),
             **self.timings.events(),
-            **self.faults.events(),
         }
 
     def take(self, lines: list[bytes]) -> None:
@@ -85,14 +88,21 @@ class _Reader:
             elif patterns.BUFFER_WORDS in line:
                 if (found := patterns.BUFFER.match(line, begin)) is not None:
                     self.models.on_buffer(line, *found.groups())
-            elif (level := head.group(2)) == b"E" or (level is None and is_error(line)):
-                self.faults.on_error(
-                    line, fitting=self.models.fitting, listening=self.startup.listening
-                )
+            elif head.group(2) != b"D":
+                self._left.append(line)
+        self._flush()
+
+    def _flush(self) -> None:
+        """Look at the lines that no row read, while what they mean is still the same."""
+        fitting, listening = self.models.fitting, self.startup.listening
+        self.unread.take(self._left, fitting=fitting, listening=listening)
+        self._left = []
 
     def _event(self, line: bytes, rows: re.Pattern[bytes], found: re.Match[bytes]) -> None:
         name = found.lastgroup
         assert name is not None
+        if name in _TURNING_POINTS:
+            self._flush()
         end = rows.groupindex[name] - 1
         self._events[name](line, *found.groups()[end - patterns.ARGUMENTS[name] : end])
 
@@ -112,7 +122,7 @@ class _Reader:
             drafts=timings.drafts(),
             overflow=self.tables.overflow,
             unread_timings=tuple(timings.unread),
-            faults=self.faults.found(),
+            remarks=self.unread.found(),
             lines=tuple(line for model in models for line in model.lines) + tuple(startup.lines),
             tail=tuple(text_of(line) for line in self.tail if line),
         )
@@ -257,94 +267,3 @@ class FinalTimings:
 
 def _number(text: bytes | None) -> float | None:
     return None if text is None else number(decoded(text))
-
-
-_ABORT: Final = re.compile(
-    rb"[^\s:]++:\d{1,15}+: (?=\S)|GGML_ASSERT\(|terminate called |Segmentation fault"
-    rb"|(?:CUDA|ROCm|HIP|MUSA|SYCL|Vulkan) error\b"
-)
-"""``ggml-rpc.cpp:547: Failed to connect to …``: the last words before an abort."""
-
-_NO_MEMORY: Final = re.compile(
-    rb"out of memory|OutOfDeviceMemory|OutOfHostMemory|OutOfMemory|MemoryAllocation|bad_alloc"
-    rb"|insufficient memory|(?:failed|unable) to allocate .*buffer|failed to allocate buffer"
-    rb"|failed to allocate compute|failed to reserve (?:initial output buffer|memory)"
-    rb"|cudaMalloc failed|allocation of size \d{1,15} failed|not enough memory",
-    re.IGNORECASE,
-)
-"""The engine says that the placement does not fit."""
-
-_REFUSED: Final = re.compile(
-    rb"\brequires?\b|not support|unsupported|incompatible|not compatible|\bmust be\b|\binvalid\b"
-    rb"|cannot be (?:used|combined)|can't be used|\bunknown (?:argument|buffer type|device|type)"
-    rb"|is only (?:available|supported)|expected value for argument|doesn't contain"
-    rb"|the argument has been removed",
-    re.IGNORECASE,
-)
-"""The engine says that it does not do what was asked, and why."""
-
-_OLD_ERROR: Final = re.compile(
-    rb"error loading model|failed to (?:load|create|allocate|initialize|decode|compute|eval)"
-    rb"|unable to (?:load|allocate)|out of memory|cudaMalloc failed|couldn't bind"
-    rb"|allocation of size \d{1,15} failed|\bError(?:DeviceLost|OutOf\w{1,9}Memory)\b"
-    rb"|DeviceLostError|Remote RPC server crashed"
-)
-"""Errors of builds that mark no level, and those that backends print by themselves."""
-
-_HARMLESS: Final = re.compile(
-    rb"normal during memory fitting|[Ff]ailed to allocate .*pinned memory"
-    rb"|ggml_cuda_init: failed to initialize \w++: "
-    rb"(?:no \w++-capable device|\w++ driver version is insufficient)"
-)
-"""Errors that the engine itself calls normal, or that cost no more than speed or a backend that
-has no device: memory that is not pinned will do, and where the model is other lines tell."""
-
-
-class Faults:
-    """Takes the error lines; a few of each kind are kept."""
-
-    def __init__(self) -> None:
-        self._found: list[LogFault] = []
-
-    def found(self) -> tuple[LogFault, ...]:
-        """What went wrong, in the order of the log."""
-        return tuple(self._found)
-
-    def events(self) -> Mapping[str, Callable[..., None]]:
-        """What takes each row, by its name."""
-        return {"usage": self._usage}
-
-    def _usage(self, line: bytes, _what: bytes) -> None:
-        # The command line is refused before anything is loaded.
-        self._keep(Fault.REFUSED, line)
-
-    def on_error(self, line: bytes, *, fitting: bool, listening: bool) -> None:
-        """An error line that no other row is about.
-
-        Args:
-            line: the line, with its clock.
-            fitting: it is being tried what fits, and what goes wrong then is no failure.
-            listening: the server took requests already, so that no flag is refused any more.
-        """
-        is_abort = _ABORT.match(line) is not None
-        # The end of the process is a failure even while it is tried what fits.
-        if (fitting and not is_abort) or _HARMLESS.search(line):
-            return
-        if _NO_MEMORY.search(line):
-            self._keep(Fault.NO_MEMORY, line)
-        elif is_abort:
-            self._keep(Fault.ABORT, line)
-        elif not listening and _REFUSED.search(line):
-            self._keep(Fault.REFUSED, line)
-        else:
-            self._keep(Fault.ERROR, line)
-
-    def _keep(self, fault: Fault, line: bytes) -> None:
-        # A generic line that follows a telling one must not push it out, nor the other way.
-        if sum(known.fault is fault for known in self._found) < KEPT:
-            self._found.append(LogFault(fault=fault, line=text_of(line)))
-
-
-def is_error(line: bytes) -> bool:
-    """Whether a line without a level is one of an abort, or of an old build's errors."""
-    return bool(_ABORT.match(line) or _OLD_ERROR.search(line))

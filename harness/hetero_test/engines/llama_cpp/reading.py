@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Final
 from hetero_test.engines.llama_cpp import reader, residency
 from hetero_test.engines.llama_cpp import reply as llama_reply
 from hetero_test.engines.llama_cpp.devices import CPU
-from hetero_test.engines.llama_cpp.log import Fault, Rate
+from hetero_test.engines.llama_cpp.log import Rate
+from hetero_test.engines.remarks import signs_of
 from hetero_test.values.reading import (
     Factor,
     Place,
     Reading,
     Residency,
     Row,
-    Sign,
     Speculation,
-    Symptom,
     Timings,
 )
 
@@ -27,16 +26,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hetero_test.engines.base import Asked, Survey
-    from hetero_test.engines.llama_cpp.log import LlamaLog, LogFault
+    from hetero_test.engines.llama_cpp.log import LlamaLog
     from hetero_test.engines.llama_cpp.reply import Reply
     from hetero_test.values.reading import Scalar, TokenChance
 
-_SYMPTOMS: Final = {
-    Fault.NO_MEMORY: Symptom.NO_MEMORY,
-    Fault.REFUSED: Symptom.REFUSED,
-    Fault.ABORT: Symptom.ERROR,
-    Fault.ERROR: Symptom.ERROR,
-}
 _MOST_ECHO: Final = 1 << 20
 """Ids of a prompt's length beyond which nothing is gained by counting them."""
 _REPACK: Final = "CPU_REPACK"
@@ -51,7 +44,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
     log, other = _log(stderr), _log(stdout)
     if other.models and not log.models:
         log, other = other, log
-    log = replace(log, faults=(*log.faults, *other.faults))
+    log = replace(log, remarks=(*log.remarks, *other.remarks))
     reply = llama_reply.load(asked.folder)
     devices = asked.survey.devices
     main = log.main
@@ -64,9 +57,10 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         end_of_sequence=reply.end_of_sequence,
         vocabulary=None if main is None else main.vocabulary,
         signs=(
-            *(Sign(symptom=_SYMPTOMS[f.fault], line=f.line) for f in _by_weight(log)),
+            *signs_of(log.remarks),
             *reply.signs,
         ),
+        remarks=log.remarks,
         residency=_residency(log, asked),
         draft=Place(kind=_draft_kind(log, asked.survey)),
         causes=_causes(log),
@@ -110,11 +104,6 @@ def _log(path: Path) -> LlamaLog:
             return reader.read(stream)
     except OSError:
         return reader.nothing()
-
-
-def _by_weight(log: LlamaLog) -> list[LogFault]:
-    """An abort first: what is printed before and after it follows from it."""
-    return sorted(log.faults, key=lambda fault: fault.fault is not Fault.ABORT)
 
 
 def _echo(reply: Reply, asked: Asked) -> tuple[int, ...] | None:

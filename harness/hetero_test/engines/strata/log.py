@@ -11,14 +11,16 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from hetero_test.engines.lines import End  # noqa: TC001 - named in a value
+from hetero_test.engines.lines import End, blocks
+from hetero_test.engines.remarks import Lines
 from hetero_test.engines.scan import Hit, Scan
-from hetero_test.engines.strata.signs import EVERY_SIGN, HARMLESS, SIGN_SHAPES, WORDS, Signs
+from hetero_test.engines.strata.signs import rule
+from hetero_test.values.remark import Weight
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hetero_test.values.reading import Sign
+    from hetero_test.values.remark import Remark
 
 _G = "strata generate: "
 WIDTH = 300
@@ -122,23 +124,36 @@ for _row in ROWS:
 # A dump that is wrapped, or cut by a foreign line, goes on in a line that begins with ids.
 _BARE_IDS = rb"(?:[ \t]*[0-9][0-9 \t\r\n]*(?=\n|\Z)| [0-9])"
 _FREE = rb"strata generate: [0-9]+ MiB of VRAM free"
+_IDS = re.compile(r"[\d\s]*")
 _LOOSE = re.compile(r"[ \t]*[0-9][0-9 \t]*$| [0-9]")
-_SIGN_STARTS = frozenset(EVERY_SIGN)
 # How often these come tells how many processes wrote the log.
 _COUNTED = {
     "prompt  :",
     "output  :",
     *(_G + start for start in ("GPU ", "device roles: ", "session is up (engine ")),
 }
-_EVERY = {row.start for row in ROWS if row.every} | _SIGN_STARTS
+_EVERY = {row.start for row in ROWS if row.every}
 _SCAN = Scan(
     last={row.start for row in ROWS} - _EVERY,
     distinct=_EVERY - _COUNTED,
     every=_COUNTED,
-    words=WORDS,
-    harmless=HARMLESS,
-    shapes=(_BARE_IDS, _FREE, *SIGN_SHAPES),
+    shapes=(_BARE_IDS, _FREE),
 )
+
+
+def _known(text: str) -> Weight | None:
+    """The rule on a line, but for those that a row reads: they are told by what they say."""
+    said = rule(text)
+    if said is None and _IDS.fullmatch(text):
+        return Weight.KNOWN
+    if said is None and any(
+        rest.match(text, len(start))
+        for start, rows in _BY_START.items()
+        if text.startswith(start)
+        for _, rest in rows
+    ):
+        return Weight.KNOWN
+    return said
 
 
 class Entry(NamedTuple):  # there may be millions: a tuple is made in a third of the time
@@ -172,7 +187,7 @@ class Log:
     shown: list[str] = field(default_factory=list)
     loose_ids: str | None = None
     unread: list[str] = field(default_factory=list)
-    _signs: Signs = field(default_factory=Signs)
+    _lines: Lines = field(default_factory=lambda: Lines(_known))
 
     def all(self, name: str) -> list[Entry]:
         """The lines of a row, the first few of those of which each one counts."""
@@ -188,16 +203,17 @@ class Log:
         return [entry for entry in self.all(name) if since is None or entry.place > since.place]
 
     @property
-    def signs(self) -> tuple[Sign, ...]:
-        """What the log shows of a run that went wrong."""
-        return self._signs.found
+    def remarks(self) -> tuple[Remark, ...]:
+        """The different lines that no row knows."""
+        return self._lines.found()
 
     def read(self, path: Path, *, printed: bool, keep_bytes: int) -> None:
         """Take in one file; whatever it holds, this does not raise."""
-        self._signs.begin()
         try:
             for hit in _SCAN.lines(path, keep_bytes=keep_bytes):
                 self._take(hit, printed=printed)
+            for block in blocks(path, keep_bytes):
+                self._lines.take(block.text.split(b"\n"))
         except OSError as error:
             self.unread.append(f"{path.name}: {error.strerror or error}")
 
@@ -212,8 +228,6 @@ class Log:
             self.loose_ids = self.loose_ids or hit.text[:WIDTH]
         if hit.start is None and "MiB of VRAM free" in hit.text:
             self._show(hit.text)
-        if hit.worded or hit.start is None or hit.start in _SIGN_STARTS:
-            self._signs.consider(hit)
 
     def _in_dump(self) -> bool:
         """Whether the output dump has begun, and not yet the line that follows it."""

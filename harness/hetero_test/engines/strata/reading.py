@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hetero_test.engines.lines import KEEP_BYTES, End, number, tail
+from hetero_test.engines.remarks import signs_of
 from hetero_test.engines.strata.flags import last_value, whole
 from hetero_test.engines.strata.log import WIDTH, Entry, Log
 from hetero_test.engines.strata.residency import Whereabouts
@@ -40,7 +41,8 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         echo=_echo(log),
         end_of_sequence=_ended(stream, asked.flags),
         vocabulary=None if vocabulary is None else _whole(vocabulary, 0),
-        signs=log.signs,
+        signs=signs_of(log.remarks),
+        remarks=log.remarks,
         residency=where.residency,
         main=where.main,
         draft=_draft(log, where, asked.flags),

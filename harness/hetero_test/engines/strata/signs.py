@@ -1,168 +1,77 @@
-"""Which of Strata's log lines show that a run went wrong, and which only look like it."""
+"""What Strata means by its own lines; all others are weighed by what they say.
+
+Texts are those of engine 0.1.2x to 0.1.42. What drivers and run times print is no matter of
+one engine and stands in ``engines/data/failures.toml``.
+"""
 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
-from hetero_test.values.reading import Sign, Symptom
-
-if TYPE_CHECKING:
-    from hetero_test.engines.scan import Hit
+from hetero_test.engines.meaning import Level, level_of
+from hetero_test.values.remark import Weight
 
 _G = "strata generate: "
-_WIDTH = 300
-_MOST_SIGNS = 4
-_SHORT = 500
-
-WORDS = ("error", "illegal", "not finite", "out of memory", "nan")
-"""Lower-case words by which a line anywhere in the log is looked at more closely."""
-
-EVERY_SIGN = (
-    "unknown argument: ",
-    "--",
-    "supply one token input",
-    "cannot open token file",
-    "malformed token file",
-    "strata serve: no progress",
-    "ERR ",
-    *(
-        _G + text
-        for text in (
-            "--",
-            "supply one token input",
-            "cannot open token file",
-            "malformed token file",
-            "positive --max-new",
-            "invalid sampling or resource parameter",
-            "a remote draft ",
-            "a layer split across GPUs needs",
-            "this CPU ",
-            "ran out of context",
-            "sampling ",
-            "ExpertCache",
-            "cudaMalloc",
-            "hipMalloc",
-            "mtp",
-            "the expert pool failed",
-            "the profile fill failed",
-            "an adaptive refill failed",
-            "this engine has no code for",
-        )
-    ),
-)
-"""Starts of lines of which each one is looked at more closely."""
-
-HARMLESS = ("no error",)
-"""Texts within which those words count for nothing."""
-
-SIGN_SHAPES = (
-    rb"strata verify: captured the (?![^\n]{0,200}\(upload no error, sync no error\))[^\n]*",
-)
-"""Patterns of further lines that are looked at more closely."""
-
 _PREFIX = r"(?:strata \w+: )?"
-# The engine prints its whole usage text after these, which may speak of anything.
-_USAGE_FOLLOWS = re.compile(
-    rf"unknown argument: |--\S+ needs a value|{_PREFIX}--tokens is required"
-)
 _REFUSED = re.compile(
     rf"unknown argument: |--\S+ needs a value\s*$|{_PREFIX}(?:supply one token input"
     r"|cannot open token file|malformed token file|positive --max-new and --max-context must"
     r"|invalid sampling or resource parameter|a remote draft \(.* and the remote expert caches"
     r"|a layer split across GPUs needs|this CPU \(.*\) does not support|ran out of context at"
+    r"|the remote experts? need|layer \d+'s experts are .* no GPU kernels for"
     r"|--\S.*?(?:\bis required\b|\brequires\b|\bneeds?\b|\bmust be\b|\bcannot (?:hold|be)\b"
-    r"|\bout of range\b|\bmutually exclusive\b))"
+    r"|\bout of range\b|\bmutually exclusive\b|\bis not available\b|\bis past the last\b))"
 )
-# Refusals by their wording that are none: the engine goes on.
-_GOES_ON = re.compile(r"\bignored\b|, so no split")
+# Refusals by their wording that are none: the engine goes on without what was asked.
+_GOES_ON = re.compile(r"\bignored\b")
 _NO_MEMORY = re.compile(
-    r"\bout of memory\b|ExpertCache: .*\bonly .* of VRAM is free|\bdo not fit\b"
-    r"|\b(?:cuda|hip)Malloc\w*\(.*\bfailed|(?:cudaErrorMemoryAllocation|hipErrorOutOfMemory)",
-    re.IGNORECASE,
+    r"ExpertCache: .*\bonly .* of VRAM is free|\bdo(?:es)? not fit\b|: no room\b"
+    r"|\bcould not allocate\b|\bgraph leaves .* below VRAM reserve\b|\ballocation failed\b"
+    r"|\b(?:cuda|hip)Malloc\w*\(.*\bfailed"
 )
 _ERROR = re.compile(
-    r"\b(?:CUDA|HIP|HSA|ROCm|cu(?:BLAS|DNN|RAND)\w*|(?:hip|roc)BLAS\w*|NCCL|RCCL|SYCL|Vulkan"
-    r"|fatal|internal|runtime|ECC)[ _-]error\b"
-    r"|\b(?:cuda|hip)Error(?!Success|NotReady|PeerAccessAlready)[A-Z]\w+"
-    r"|\billegal (?:memory access|instruction|address)"
-    rf"|^\s*\[?(?:strata[^:\]]*[:\]] *)?\[?(?:ERROR|error|Error)\b\]?:"
-    r"|^ERR "
-    rf"|^{_G}(?:mtp (?:draft|draft step|prefill|prefill barrier): |mtp: .*\bfailed\b"
+    r"^\s*\[?(?:strata[^:\]]*[:\]] *)?\[?(?:ERROR|error|Error|FATAL|fatal)\b\]?:|^ERR "
+    r"|^strata serve: no progress"
+    # A part of the engine, and what went wrong in it.
+    rf"|^(?:{_G}|strata serve: )(?:mtp(?: draft| draft step| prefill| prefill barrier)?"
+    r"|verify|lm_head|session_capture): "
+    r"(?!round |hint: |draft )(?=.*(?:\bfail|error|never rang|timed out|missing|truncated|malformed"
+    r"|cannot|invalid|illegal|unspecified|out of range|launch:|commit:))"
+    rf"|^{_G}(?:mtp (?:draft|draft step|prefill|prefill barrier): "
     r"|the expert pool failed|the profile fill failed|an adaptive refill failed"
-    r"|ExpertCache::verify_slot: |this engine has no code for)"
-    r"|^strata serve: no progress",
-    re.IGNORECASE,
+    r"|refilling (?:a|the) lent slots? failed|ExpertCache::verify_slot: "
+    r"|this engine has no code for|the sampler returned -|reading the sampled token back failed)"
 )
 _CAPTURED = re.compile(r"strata verify: captured the .*\(upload (.*), sync (.*)\)")
-_NOT_A_NUMBER = re.compile(r"\bnot finite\b|\bNaNs?\b(?! ?/)")
-_NUMBERS_OF = re.compile(r"\b(?:logits?|hidden|activations?|residual|states?|values?|outputs?)\b")
-_SAMPLED = re.compile(rf"{_G}sampling temperature=")
-
-_WARNING = re.compile(r"^\s*\[?(?:strata[^:\]]*[:\]] *)?\[?warning\b", re.IGNORECASE)
-# Whatever text of an error they quote, these say that the engine found another way.
-_HARMLESS = re.compile(r"; trying a smaller expert cache|the drafter stays on the main path")
-_FALLBACK = re.compile(
-    r"[;,-] *(?:it is |now )?(?:falling back|keeping|using|continuing|retrying|trying)\b",
-    re.IGNORECASE,
+# Whatever text of an error they quote, these say that the engine found another way that gives
+# the same numbers. A line that begins with blanks and an option is help; role, peer and memory lines tell where things are, and are read for that.
+_KNOWN = re.compile(
+    r".*(?:; trying a smaller expert cache|the drafter stays on the main path)"
+    rf"|{_G}(?:expert arena: |multi-GPU under WDDM: |peer access |role device |device roles: "
+    r"|\d+ MiB of (?:weights loaded|VRAM free with) |PCIe probe |routing-aware prefetch "
+    r"|rope scaling |note: the YaRN magnitude |--layer-split auto: one GPU visible, so no split"
+    r"|this CPU has no AVX|--split-skip-if-fits: |STRATA_DUMP_\w+: "
+    r"|only .* once the slots are written|expert cache|no VRAM is left for the expert cache"
+    r"|WARNING: .*(?:the experts the GPUs do not hold are read through|slots instead))"
+    r"|\s+-{1,2}\w|FileExpertSource: |strata hc: |strata: Windows budgets |pcie experts  |window sizes  "
+    r"|strata serve: (?:warning: )?conversation (?:disk|cach)"
+    r"|strata mtp: (?:no pinned RAM left|pinned copy: |remote residual transport"
+    r"|the draft head copied to|STRATA_SPEC_COUPLED: .*argmax drafts)"
 )
 
 
-class Signs:
-    """Collects the signs of one run, a few of each kind, in the order of the log."""
-
-    def __init__(self) -> None:
-        self._found: list[Sign] = []
-        self._in_usage = False
-
-    @property
-    def found(self) -> tuple[Sign, ...]:
-        """The signs so far."""
-        return tuple(self._found)
-
-    def begin(self) -> None:
-        """Another file begins."""
-        self._in_usage = False
-
-    def consider(self, hit: Hit) -> None:
-        """Look at one line."""
-        if self._in_usage:
-            return
-        text = hit.text
-        if is_warning(text if hit.under is None else hit.under) or _HARMLESS.search(text):
-            return
-        found = _of_short(text) if len(text) <= _SHORT else symptoms(text)
-        for symptom in found:
-            if sum(sign.symptom is symptom for sign in self._found) < _MOST_SIGNS:
-                self._found.append(Sign(symptom=symptom, line=text[:_WIDTH]))
-        self._in_usage = _USAGE_FOLLOWS.match(text) is not None
-
-
-def is_warning(text: str) -> bool:
-    """Whether the engine itself marks a line as a warning."""
-    return _WARNING.match(text) is not None
-
-
-def symptoms(text: str) -> tuple[Symptom, ...]:
-    """What one line shows, warnings and known ways out apart."""
+def rule(text: str) -> Weight | None:
+    """What Strata means by one of its lines; None for a line that is not known as its own."""
     captured = _CAPTURED.match(text)
-    if captured is not None and captured.groups() != ("no error", "no error"):
-        return (Symptom.ERROR,)
-    plain = text.replace("no error", "")
-    found = {
-        Symptom.REFUSED: _REFUSED.match(plain) is not None and not _GOES_ON.search(plain),
-        Symptom.NO_MEMORY: _NO_MEMORY.search(plain) is not None and not _FALLBACK.search(plain),
-        Symptom.ERROR: _ERROR.search(plain) is not None,
-        Symptom.NOT_A_NUMBER: _is_not_a_number(plain),
-        Symptom.NOT_GREEDY: _SAMPLED.match(plain) is not None,
-    }
-    return tuple(symptom for symptom, shown in found.items() if shown)
-
-
-def _is_not_a_number(text: str) -> bool:
-    return _NOT_A_NUMBER.search(text) is not None and _NUMBERS_OF.search(text) is not None
-
-
-# Long logs repeat a few short lines; looking at one of them takes longer than finding it.
-_of_short = lru_cache(maxsize=1024)(symptoms)
+    if captured is not None:
+        fine = captured.groups() == ("no error", "no error")
+        return Weight.KNOWN if fine else Weight.FATAL
+    if _KNOWN.match(text):
+        return Weight.KNOWN
+    if level_of(text) is Level.WARNING:
+        return None
+    if _REFUSED.match(text) and not _GOES_ON.search(text):
+        return Weight.REFUSED
+    if _NO_MEMORY.search(text):
+        return Weight.NO_MEMORY
+    return Weight.FATAL if _ERROR.search(text) else None

@@ -1,0 +1,273 @@
+"""What a log line that no reader knows says of the run: a failure, a thing left undone, nothing.
+
+Fatal texts are known by families (``data/failures.toml``), each with the source that words it.
+What no family knows is weighed by a few general words, read with their marks: a line that an
+engine marks as a warning, a negation, a zero count, an option's name, a path and a quotation do
+not speak of a failure of this run.
+
+The order matters. Fatal goes before undone, undone before doubtful; harmless readings of a
+phrase are taken out of the line first, so that nothing else in the line is silenced by them.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from hetero_test.values.remark import Weight
+
+LONGEST = 600
+"""Characters of a line that are looked at; what an engine has to say stands in front."""
+
+
+class Level(StrEnum):
+    """How a line is marked by whoever printed it."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    OTHER = "other"
+    DEBUG = "debug"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class _Families:
+    fatal: re.Pattern[str]
+    memory: re.Pattern[str]
+
+
+@cache
+def _families() -> _Families:
+    """The patterns of all families, compiled when the first line is looked at."""
+    text = (files("hetero_test.engines") / "data" / "failures.toml").read_text("utf-8")
+    fatal: list[str] = []
+    memory: list[str] = []
+    for family in tomllib.loads(text)["family"]:
+        memory += family["memory"]
+        fatal += family["patterns"]
+        fatal += [rf"(?<!\w){re.escape(words)}(?!\w)" for words in family["texts"]]
+    return _Families(
+        fatal=re.compile("|".join(fatal), re.IGNORECASE),
+        memory=re.compile("|".join(memory), re.IGNORECASE),
+    )
+
+
+# -- how a line is marked ---------------------------------------------------------------------
+
+_STAMP = (
+    r"(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]?\d\d:\d\d:\d\d\S*\]?[ :|-]*|\[? ?\d+\.\d{3,}\]? +"
+    r"|\d+(?:\.\d+){3} |\[\d\d:\d\d:\d\d\S*\] *)"
+)
+_MARK = re.compile(
+    rf"^\s*{_STAMP}?(?:(?:[\w-]+ )?\S{{1,24}}: +|\[\w[\w :/-]{{0,24}}\] *|\d+ +)?"
+    r"(?:(?P<warning>\[?(?:warn(?:ing)?|W)\]?(?=[ :\]|]|$)|<4>|W\d{4} |\(WW\))"
+    r"|(?P<error>\[?(?:error|err|E|fatal|critical|F)\]?(?=[ :\]|])|<[0-3]>|[EF]\d{4} |\(EE\))"
+    r"|(?P<debug>\[?(?:debug|trace|verbose|D|V)\]?(?=[ :\]|])|<7>|[DV]\d{4} )"
+    r"|(?P<other>\[?(?:info|note|notice|hint|I)\]?(?=[ :\]|])|<[56]>|I\d{4} ))",
+    re.IGNORECASE,
+)
+# Words of a level in lower case are ordinary words; a single letter is a level in capitals only.
+_LETTER = re.compile(r"^[a-z]\b")
+
+
+def level_of(text: str) -> Level:
+    """How a line marks itself, as in ``W0101``, ``[W]``, ``WARN:`` or ``<date> WARNING``."""
+    found = _MARK.match(text)
+    if found is None:
+        return Level.NONE
+    kind = found.lastgroup or ""
+    word = found.group(kind).strip("[]")
+    if _LETTER.match(word):
+        return Level.NONE
+    return Level(kind)
+
+
+# -- what takes a word its meaning --------------------------------------------------------------
+
+_BAD = (
+    r"errors?|failures?|failed|fail(?:s|ing)?|faults?|NaNs?|infs?|problems?|issues?|warnings?"
+    r"|mismatch(?:es)?|timeouts?|drops?|dropped|lost|retries|retried|crash(?:es|ed)?|exceptions?"
+    r"|hangs?|corrupt(?:ed|ions?)?|bad|invalid|overflows?|overruns?|leaks?|rejected|skipped"
+    r"|violations?|resets?|throttl(?:ed|ing)|degraded|anomal(?:y|ies)|aborts?|conflicts?|misses"
+    r"|truncated|suppressed|evict(?:ed|ions?)|unused|killed|missing|ignored|disabled|denied"
+)
+_KINDS = r"(?:(?!and |but |or )[\w/#.-]+ ){0,3}?"
+_NO = r"(?:0(?:\.0+)?%?|none|no|nil|false|null|zero|ok|success)(?![\w.])"
+_NOTHING_BAD = re.compile(
+    # no error, without any failures, zero dropped
+    rf"\b(?:no|not an?|without(?: an?y?)?|zero|none|never|free of|neither) {_KINDS}(?:{_BAD})\b"
+    r"(?! (?:be|been|in time)\b)"
+    # a count, and not the number of a device or of a buffer
+    r"|(?:^|[,;:(=|]|\b(?:with|had|and|found|of|saw|are|is|was|were|after|reported))[ \t]*0 "
+    rf"{_KINDS}(?:{_BAD})\b"
+    # errors: 0, error count 0, errors 0, failed=0, NaN = 0, killed-by-signal cases: none
+    rf"|\b(?:{_BAD})(?:[ -][\w-]+){{0,2}} *[:=] *{_NO}"
+    rf"|\b(?:{_BAD})(?: (?:count|counter|rate|total|code|status|found|seen)){{1,2}}"
+    rf" +(?:is |was |are |were )?{_NO}"
+    rf"|\b(?:errors|failures|faults|warnings|dropped|overruns|timeouts|retries|rejected) +{_NO}"
+    r"|\berror (?:summary|level|message received from .{0,40}corrected)\b|\bcorrected error\b"
+    # last error: cudaSuccess
+    rf"|\b(?:{_BAD})\b[^;,.]{{0,20}}\b(?:cuda|hip|ur|ze|VK)?_?(?:RESULT_)?Success\b"
+    # error checking is on; on error, if it fails, error handler, failover, fail-safe
+    rf"|\b(?:{_BAD})[ -]?(?:checks?|checking|correct\w*|handl\w+|report\w*|detect\w*|toleran\w*"
+    r"|limit|threshold|bound|margin|logs?|codes? (?:are|is|will)|callback|injection|budget|rate)\b"
+    rf"|\b(?:on|upon|in case of|case of|unless|until|avoids?|prevents?|to avoid|against"
+    rf"|ignores? no) (?:an? |any )?(?:{_BAD})\b"
+    rf"|\b(?:if|when|should|in case) (?:[\w-]+ ){{1,4}}?(?:{_BAD})\b"
+    r"|\b(?:refused|rejected|failed|killed) as (?:required|expected|it should|intended)\b"
+    r"|\bfail-?(?:safe|over|fast)\b|\berror-?(?:free|bars?)\b|\b(?:quanti[sz]ation|rounding"
+    r"|mean|max(?:imum)?|relative|absolute|rel|abs|rms|squared|round-trip) errors?\b"
+    r"|\b(?:did|does|do|has|have|had|is|was|were|will|would|can|could) ?(?:not|n't|never)"
+    rf" (?:{_BAD}|cause|have any (?:{_BAD}))\b"
+    r"|\bnothing (?:failed|lost|dropped|ignored|skipped)\b"
+    r"|\bnot (?:ignored|disabled|lost|skipped|dropped|rejected|refused|needed|required|necessary"
+    r"|a problem|fatal|harmful)\b|\bno longer (?:fails|ignored|needed)\b|\bneeds? none\b",
+    re.IGNORECASE,
+)
+_NAMES = re.compile(
+    r"""(?<![\w/])--?[A-Za-z][\w-]*"""  # an option
+    r"""|(?:[\w.~-]*/)+[\w.+@%~-]+"""  # a path
+    r"""|\b[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+=\S*"""  # a setting of the environment
+    r"""|\b\w+(?:_\w+)+\b(?= *[=:] *[\d.]+)"""  # a counter, such as n_failed_over = 3
+    r"""|\b[\w-]+\.(?:gguf|bin|txt|json|so|c|cc|cpp|cu|h|py|log|toml)\b"""
+)
+_QUOTED = re.compile(r"\"[^\"]{1,200}\"|'[^'\s][^']{0,200}'(?!\w)|`[^`]{1,200}`|‘[^’]{1,200}’")
+# The line goes on to say what is done instead: the failure is not the end of this run.
+_GOES_ON = re.compile(
+    r"(?:[;,:.–-]+|\bso|\band|\bbut) *(?:(?:it|this|that|we|the \w+) )?(?:is |are |was |now |will )?"
+    r"(?:fall(?:ing|s)? back|fell back|retry(?:ing)?|retries|trying|tries|tried again|continu\w+"
+    r"|keep(?:ing|s)?|using|uses|used instead|skipping|reverting|switching|proceed\w*|recover\w*"
+    r"|going on|goes on|carrying on)\b"
+    r"|\b(?:instead|recovered|retr(?:y|ying|ied)|harmless|can be ignored|safe to ignore"
+    r"|not an error|expected)\b",
+    re.IGNORECASE,
+)
+
+# Echoed talk: a role in front, a message in JSON, a quoted line.
+_TALK = re.compile(
+    r"^\s*(?:>+ |\W*(?:user|assistant|system|human|bot|prompt|response|answer)\W*: "
+    r"|.*\"(?:role|content|prompt)\" ?: ?\")",
+    re.IGNORECASE,
+)
+# A sentence that speaks of nothing that an engine has is prose of a prompt or of an answer.
+_SENTENCE = re.compile(r"^\s*[\"'“]?[A-Z][a-z']*(?: [\w',;’-]+){5,}[.!?]?[\"'”]?\s*$")
+_ENGINE_WORD = re.compile(
+    r"\d|_|\b(?:[A-Z]{2,}\w*|\w*(?:device|memory|tensor|layer|attention|quant|token|thread|batch"
+    r"|graph|backend|driver|kernel|buffer|cache|model|flag|option|argument|draft|expert|slot|split"
+    r"|offload|context|weight|server|engine|process|command|file|path|copy|peer|link|placement)"
+    r"\w*)\b",
+    re.IGNORECASE,
+)
+# Help: an option and what it does, a default in brackets, or a line set far in.
+_HELP = re.compile(r"^\s*-{1,2}[A-Za-z][\w-]*(?:,? |  +|\t)|\(default: |^ {16,}\S")
+
+# -- what is left ------------------------------------------------------------------------------
+
+_NUMBER_WORDS = (
+    r"(?:logits?|hidden|activations?|residuals?|states?|values?|outputs?|norms?|loss|perplexity"
+    r"|ppl|probs?|probabilit(?:y|ies)|softmax|scores?|attention|kv|cache|tensors?|layers?|weights?"
+    r"|router|embeddings?|rows?|means?|sums?|min|max)"
+)
+_NOT_A_NUMBER = re.compile(
+    rf"\bnot finite\b|\bnon-?finite\b"
+    rf"|\b{_NUMBER_WORDS}\b[^;]{{0,60}}(?<![\w-])[-+]?(?:nan|inf(?:inity)?|1\.#(?:IND|QNAN|INF)\w*)"
+    r"(?![\w-])(?! ?(?:/|check|guard|count))"
+    rf"|(?<![\w-])[-+]?(?:nans?|infs?|infinit(?:y|ies)|1\.#(?:IND|QNAN|INF)\w*)(?![\w-])"
+    rf"(?! ?(?:/|check|guard))[^;]{{0,60}}\b{_NUMBER_WORDS}\b"
+    r"|\bNaNs? (?:detected|found|encountered|seen)\b"
+    r"|\b(?:found|detected|produced|got) NaNs?\b",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"\b(?:unknown|unrecogni[sz]ed|invalid|unexpected|unsupported) (?:argument|option|flag"
+    r"|parameter|command(?:[- ]line)? (?:argument|option))s?\b"
+    r"|\berror while handling argument\b|\bunrecogni[sz]ed arguments?\b"
+    r"|^\S* ?--?[\w-]+(?: \S+)? (?:needs a value|is required|requires)\b",
+    re.IGNORECASE,
+)
+_SAMPLED = re.compile(
+    r"\bsampling\b.*\b(?:temperature|temp)[ =:]+(?!0(?:\.0+)?(?![\d.]))[\d.]+", re.IGNORECASE
+)
+_DOUBT = re.compile(
+    r"\b(?:fail\w*|errors?|erroneous\w*|errored|invalid|illegal|cannot|can ?not|can't|could ?n[o']t"
+    r"|unable|unsupported|unavailable|unimplemented|unusable|unrecogni[sz]ed|unknown|undefined"
+    r"|ignor(?:ed|es|ing)|no effect|without effect|ineffective|has no meaning|meaningless|instead"
+    r"|fall(?:s|ing|en)?[- ]?back|fell back|revert(?:s|ed|ing)|disabl(?:ed|es|ing)|deactivated"
+    r"|(?:is|are|was|were|be|been|now|stays?|turned|turning|switched|switching) (?:\w+ )?off"
+    r"|off (?:for|because|since|as)\b|OFF|lost|den(?:ied|ies)|killed|faults?|faulted|time[d]?[- ]?out"
+    r"|timeouts?|abort\w*|panic\w*|exceptions?|corrupt\w*|miss(?:es|ing)|absent|refus\w+"
+    r"|reject\w*|skip(?:s|ped|ping)|omitted|dropp(?:ed|ing)|discard(?:ed|ing|s)|mismatch\w*"
+    r"|hang(?:s|ing)?|hung|stuck|dead|died|crash\w*|broken|bad|wrong|unexpected\w*|insufficient"
+    r"|exhausted|overflow\w*|underflow\w*|exceed\w*|too (?:small|large|big|many|few|old|long|short"
+    r"|wide)|out of (?:memory|range|bounds|resources|space|context|VRAM)|not enough|no room|no space"
+    r"|do(?:es)? not fit|does ?n't fit|won't fit|no such|degraded|violat\w+|unstable|untrusted"
+    r"|diagnostic request|not th(?:is|e) model's|UNUSED|unused|opt-in|downgrad\w+|clamp(?:ed|ing)"
+    r"|capped|truncat\w+|overrid\w+|bypass\w*|suppress\w*|never (?:rang|came|arrived|returned)"
+    r"|(?:is|are|was|were|be|been|has|have|had|did|does|do|will|would|may|can|could|must"
+    r"|should)(?: not|n't|n’t)|not (?:\w+ )?(?:supported|available|implemented|used|applied|enabled"
+    r"|compiled|possible|allowed|permitted|found|effective|honou?red|recogni[sz]ed|present|ready"
+    r"|responding|installed|detected|loaded|built|initiali[sz]ed|valid|taken|trusted|reachable)"
+    r"|refus(?:ed|es|ing)|give[sn]? up|gave up|giving up|no (?:\w+ )?(?:backend|kernel|kernels"
+    r"|code|support|device|driver|peer access|gpu|drafts?|drafter)|only (?:\w+ )?(?:supported"
+    r"|available|works?|possible)|(?:is|are) (?:only|limited)|works only|stays? on|stay on"
+    r"|remain(?:s|ed|ing)? on|kept (?:on|in)|only (?:one|1|a single)|no CUDA-capable|malformed|mutually exclusive|may (?:stall|fail|hang)|LOW:|nothing filled|outside|below|needs?|requires?|required|must be|past the (?:last|end)|single[- ]device|one device only|no-op|noop|stub(?:bed)?|fallbacks?)\b",
+    re.IGNORECASE,
+)
+# Words that a warning may quote of something that is over; the others say what is not done.
+_QUOTES_OF_FAILURE = re.compile(
+    r"\b(?:fail\w*|errors?|errored|exceptions?|faults?|time[d]?[- ]?out|timeouts?|killed|abort\w*"
+    r"|panic\w*|crash\w*|out of memory|illegal|invalid|bad)\b",
+    re.IGNORECASE,
+)
+
+
+def plain_of(text: str) -> str:
+    """A line without names, negations and zero counts: what is left is said of this run."""
+    return _NOTHING_BAD.sub(" ", _NAMES.sub(" ", text[:LONGEST]))
+
+
+@lru_cache(maxsize=4096)
+def weigh(text: str, under: str | None = None) -> Weight:
+    """What a line says that no reader of the engine knows.
+
+    Args:
+        text: the line; what exceeds `LONGEST` characters is not looked at.
+        under: the line that it continues, whose mark it shares.
+    """
+    text = text[:LONGEST]
+    if _TALK.match(text):
+        return Weight.NOTHING
+    level = level_of(text if under is None else under)
+    said = _NOTHING_BAD.sub(" ", text)
+    if level is not Level.WARNING:
+        fatal = _fatal(said)
+        if fatal is not None:
+            return Weight.DOUBTFUL if _GOES_ON.search(said) else fatal
+        if _NOT_A_NUMBER.search(said):
+            return Weight.NOT_A_NUMBER
+        if _SAMPLED.search(said):
+            return Weight.NOT_GREEDY
+        if _REFUSED.search(said):
+            return Weight.REFUSED
+    if level is Level.DEBUG or _HELP.search(text) or _is_prose(text):
+        return Weight.NOTHING
+    rest = _QUOTED.sub(" ", _NOTHING_BAD.sub(" ", _NAMES.sub(" ", text)))
+    if level is Level.WARNING:
+        # A marked warning may quote any failure; what it says is left undone still counts.
+        rest = _QUOTES_OF_FAILURE.sub(" ", rest)
+    return Weight.DOUBTFUL if level is Level.ERROR or _DOUBT.search(rest) else Weight.NOTHING
+
+
+def _is_prose(text: str) -> bool:
+    return _SENTENCE.match(text) is not None and not _ENGINE_WORD.search(text)
+
+
+def _fatal(said: str) -> Weight | None:
+    families = _families()
+    if families.memory.search(said):
+        return Weight.NO_MEMORY
+    return Weight.FATAL if families.fatal.search(said) else None

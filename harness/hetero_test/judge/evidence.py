@@ -1,0 +1,109 @@
+"""What the logs of one matrix say against each other: runs are each other's best reference.
+
+A line that no reader knows is told by what it says and by who else printed it. A line that
+speaks of a failure, a refusal, a fallback or a thing left undone speaks against the placement
+whose runs print it while the baseline's never do; printed by the baseline too it speaks against
+the matrix. Every other line is shown at most. Pure; nothing here knows an engine.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hetero_test.values.remark import Weight
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hetero_test.values.record import Record
+    from hetero_test.values.run import Run
+
+MOST_SHOWN = 5
+"""Lines of one variant that a report shows; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What unknown lines say of a matrix.
+
+    Attributes:
+        doubts: by variant, the lines that speak against its placement.
+        everywhere: lines that speak of a failure and that the baseline printed, too.
+        only: by variant, further lines that its runs print and no run without its flags does.
+        missing: by variant, lines that every baseline run prints and none of its runs does.
+        acknowledged: lines that the matrix file names as harmless.
+    """
+
+    doubts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    everywhere: tuple[str, ...] = ()
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    acknowledged: tuple[str, ...] = ()
+
+
+def evidence(record: Record) -> Evidence:
+    """Weigh the unknown lines of every stored run, warm-ups and rechecks among them."""
+    runs = (*record.runs, *record.warmup, *record.rechecks)
+    base = record.manifest.variants[0].variant.id
+    harmless = _any_of(record.manifest.harmless)
+    said: dict[str, str] = {}  # template to the line that is quoted
+    weighed: dict[str, None] = {}
+    printed: defaultdict[str, set[str]] = defaultdict(set)  # template to variants
+    acknowledged: dict[str, None] = {}
+    for run in runs:
+        for remark in run.remarks:
+            if harmless is not None and harmless.search(remark.line):
+                acknowledged.setdefault(remark.line)
+                continue
+            said.setdefault(remark.template, remark.line)
+            printed[remark.template].add(run.of)
+            if remark.weight is not Weight.NOTHING:
+                weighed.setdefault(remark.template)
+    doubts: defaultdict[str, list[str]] = defaultdict(list)
+    for template in weighed:
+        for variant in () if base in printed[template] else sorted(printed[template]):
+            doubts[variant].append(said[template])
+    flags = {entry.variant.id: frozenset(entry.variant.flags) for entry in record.manifest.variants}
+    only: defaultdict[str, list[str]] = defaultdict(list)
+    for template, variants in printed.items():
+        if base in variants or template in weighed:
+            continue
+        for variant in _owners(variants, flags):
+            only[variant].append(said[template])
+    return Evidence(
+        doubts={name: tuple(lines) for name, lines in doubts.items()},
+        everywhere=tuple(said[t] for t in weighed if base in printed[t]),
+        only={name: tuple(lines) for name, lines in only.items()},
+        missing=_missing(runs, base, said),
+        acknowledged=tuple(acknowledged),
+    )
+
+
+def _owners(variants: Iterable[str], flags: Mapping[str, frozenset[str]]) -> list[str]:
+    """Those variants whose flags every other one that printed the line has, too."""
+    some = [flags.get(name, frozenset()) for name in variants]
+    return sorted(
+        name for name in variants if all(flags.get(name, frozenset()) <= other for other in some)
+    )
+
+
+def _missing(runs: Sequence[Run], base: str, said: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Lines that every usable baseline run prints and no usable run of a variant does."""
+    templates: defaultdict[str, list[frozenset[str]]] = defaultdict(list)
+    for run in runs:
+        if run.usable:
+            templates[run.of].append(frozenset(remark.template for remark in run.remarks))
+    always = frozenset.intersection(*templates[base]) if templates[base] else frozenset()
+    found = {}
+    for name, sets in templates.items():
+        left = always - frozenset().union(*sets)
+        if name != base and left:
+            found[name] = tuple(said[template] for template in said if template in left)
+    return found
+
+
+def _any_of(patterns: Sequence[str]) -> re.Pattern[str] | None:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns)) if patterns else None
