@@ -109,7 +109,7 @@ _NOTHING_BAD = re.compile(
     rf"|\b(?:{_BAD})(?: (?:count|counter|rate|total|code|status|found|seen)){{1,2}}"
     rf" +(?:is |was |are |were )?{_NO}"
     rf"|\b(?:errors|failures|faults|warnings|dropped|overruns|timeouts|retries|rejected) +{_NO}"
-    r"|\berror (?:summary|level|message received from .{0,40}corrected)\b|\bcorrected error\b"
+    r"|\berror (?:summary: *0 errors.*|summary|level|message received from .{0,40}corrected)\b|\bcorrected error\b"
     # last error: cudaSuccess
     rf"|\b(?:{_BAD})\b[^;,.]{{0,20}}\b(?:cuda|hip|ur|ze|VK)?_?(?:RESULT_)?Success\b"
     # error checking is on; on error, if it fails, error handler, failover, fail-safe
@@ -123,7 +123,12 @@ _NOTHING_BAD = re.compile(
     r"|mean|max(?:imum)?|relative|absolute|rel|abs|rms|squared|round-trip) errors?\b"
     r"|\b(?:did|does|do|has|have|had|is|was|were|will|would|can|could) ?(?:not|n't|never)"
     rf" (?:{_BAD}|cause|have any (?:{_BAD}))\b"
+    # advice, options by name, what is done on purpose
+    r"|\buse [^.;]{1,60} instead\b|\boptional\b[^;]{0,80}|\berrors?=[a-z][\w-]*"
+    rf"|\b(?:{_BAD}|panics?) would\b|\b(?:received|caught|got) SIG(?:TERM|INT|HUP)\b"
+    r"|\b(?:shutting|shut) down (?:cleanly|gracefully)\b|\b\w+ is deprecated\b"
     r"|\bnothing (?:failed|lost|dropped|ignored|skipped)\b"
+    rf"|\b(?:{_BAD}|out of memory) (?:is|are|was|were) (?:avoided|prevented|handled|corrected)\b"
     r"|\bnot (?:ignored|disabled|lost|skipped|dropped|rejected|refused|needed|required|necessary"
     r"|a problem|fatal|harmful)\b|\bno longer (?:fails|ignored|needed)\b|\bneeds? none\b",
     re.IGNORECASE,
@@ -138,7 +143,8 @@ _NAMES = re.compile(
 _QUOTED = re.compile(r"\"[^\"]{1,200}\"|'[^'\s][^']{0,200}'(?!\w)|`[^`]{1,200}`|‘[^’]{1,200}’")
 # The line goes on to say what is done instead: the failure is not the end of this run.
 _GOES_ON = re.compile(
-    r"(?:[;,:.–-]+|\bso|\band|\bbut) *(?:(?:it|this|that|we|the \w+) )?(?:is |are |was |now |will )?"
+    r"(?:[;,:.–-]+|\bso|\band|\bbut) *(?:(?:it|this|that|we|the \w+) )?"
+    r"(?:is |are |was |now |will )?"
     r"(?:fall(?:ing|s)? back|fell back|retry(?:ing)?|retries|trying|tries|tried again|continu\w+"
     r"|keep(?:ing|s)?|using|uses|used instead|skipping|reverting|switching|proceed\w*|recover\w*"
     r"|going on|goes on|carrying on)\b"
@@ -156,12 +162,14 @@ _TALK = re.compile(
 # A sentence that speaks of nothing that an engine has is prose of a prompt or of an answer.
 _SENTENCE = re.compile(r"^\s*[\"'“]?[A-Z][a-z']*(?: [\w',;’-]+){5,}[.!?]?[\"'”]?\s*$")
 _ENGINE_WORD = re.compile(
-    r"\d|_|\b(?:[A-Z]{2,}\w*|\w*(?:device|memory|tensor|layer|attention|quant|token|thread|batch"
+    r"\d|_|(?-i:\b[A-Z]{2,})|\b(?:\w*(?:device|memory|tensor|layer|attention|quant|token|thread|batch"
     r"|graph|backend|driver|kernel|buffer|cache|model|flag|option|argument|draft|expert|slot|split"
-    r"|offload|context|weight|server|engine|process|command|file|path|copy|peer|link|placement)"
+    r"|offload|template|prompt|system|sampl|context|weight|server|engine|process|command|file|path|copy|peer|link|placement)"
     r"\w*)\b",
     re.IGNORECASE,
 )
+# A named case and its result.
+_RESULT = re.compile(r":\s*(?:ok|pass(?:ed)?|success)\W*$", re.IGNORECASE)
 # Help: an option and what it does, a default in brackets, or a line set far in.
 _HELP = re.compile(r"^\s*-{1,2}[A-Za-z][\w-]*(?:,? |  +|\t)|\(default: |^ {16,}\S")
 
@@ -179,7 +187,8 @@ _NOT_A_NUMBER = re.compile(
     rf"|(?<![\w-])[-+]?(?:nans?|infs?|infinit(?:y|ies)|1\.#(?:IND|QNAN|INF)\w*)(?![\w-])"
     rf"(?! ?(?:/|check|guard))[^;]{{0,60}}\b{_NUMBER_WORDS}\b"
     r"|\bNaNs? (?:detected|found|encountered|seen)\b"
-    r"|\b(?:found|detected|produced|got) NaNs?\b",
+    r"|\b(?:found|detected|produced|got) -?NaNs?\b"
+    r"|(?:^|\])-?(?:nan|inf)(?:,|$)",
     re.IGNORECASE,
 )
 _REFUSED = re.compile(
@@ -190,31 +199,54 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _SAMPLED = re.compile(
-    r"\bsampling\b.*\b(?:temperature|temp)[ =:]+(?!0(?:\.0+)?(?![\d.]))[\d.]+", re.IGNORECASE
+    # a temperature, a mirostat or a penalty that is not neutral, as samplers print themselves
+    r"\b(?:temperature|temp)[ =:]+(?!0(?:\.0+)?(?![\d.]))\d[\d.]*"
+    r"|\bmirostat[ =:]+[12]\b|\brepeat_penalty[ =:]+(?!1(?:\.0+)?(?![\d.]))\d[\d.]*",
+    re.IGNORECASE,
 )
+_BE = r"(?:is|are|was|were|be|been|now|stays?|turned|turning|switched|switching)"
+_DONE = (
+    r"supported|available|implemented|used|applied|enabled|compiled|possible|allowed|permitted"
+    r"|found|effective|honou?red|recogni[sz]ed|present|ready|responding|installed|detected|loaded"
+    r"|built|initiali[sz]ed|valid|taken|trusted|reachable|utili[sz]ed|carried out"
+)
+# One word a line of its own would be too long a list to read; they are grouped by what they say.
 _DOUBT = re.compile(
-    r"\b(?:fail\w*|errors?|erroneous\w*|errored|invalid|illegal|cannot|can ?not|can't|could ?n[o']t"
-    r"|unable|unsupported|unavailable|unimplemented|unusable|unrecogni[sz]ed|unknown|undefined"
-    r"|ignor(?:ed|es|ing)|no effect|without effect|ineffective|has no meaning|meaningless|instead"
-    r"|fall(?:s|ing|en)?[- ]?back|fell back|revert(?:s|ed|ing)|disabl(?:ed|es|ing)|deactivated"
-    r"|(?:is|are|was|were|be|been|now|stays?|turned|turning|switched|switching) (?:\w+ )?off"
-    r"|off (?:for|because|since|as)\b|OFF|lost|den(?:ied|ies)|killed|faults?|faulted|time[d]?[- ]?out"
-    r"|timeouts?|abort\w*|panic\w*|exceptions?|corrupt\w*|miss(?:es|ing)|absent|refus\w+"
-    r"|reject\w*|skip(?:s|ped|ping)|omitted|dropp(?:ed|ing)|discard(?:ed|ing|s)|mismatch\w*"
-    r"|hang(?:s|ing)?|hung|stuck|dead|died|crash\w*|broken|bad|wrong|unexpected\w*|insufficient"
-    r"|exhausted|overflow\w*|underflow\w*|exceed\w*|too (?:small|large|big|many|few|old|long|short"
-    r"|wide)|out of (?:memory|range|bounds|resources|space|context|VRAM)|not enough|no room|no space"
-    r"|do(?:es)? not fit|does ?n't fit|won't fit|no such|degraded|violat\w+|unstable|untrusted"
-    r"|diagnostic request|not th(?:is|e) model's|UNUSED|unused|opt-in|downgrad\w+|clamp(?:ed|ing)"
-    r"|capped|truncat\w+|overrid\w+|bypass\w*|suppress\w*|never (?:rang|came|arrived|returned)"
-    r"|(?:is|are|was|were|be|been|has|have|had|did|does|do|will|would|may|can|could|must"
-    r"|should)(?: not|n't|n’t)|not (?:\w+ )?(?:supported|available|implemented|used|applied|enabled"
-    r"|compiled|possible|allowed|permitted|found|effective|honou?red|recogni[sz]ed|present|ready"
-    r"|responding|installed|detected|loaded|built|initiali[sz]ed|valid|taken|trusted|reachable)"
-    r"|refus(?:ed|es|ing)|give[sn]? up|gave up|giving up|no (?:\w+ )?(?:backend|kernel|kernels"
-    r"|code|support|device|driver|peer access|gpu|drafts?|drafter)|only (?:\w+ )?(?:supported"
-    r"|available|works?|possible)|(?:is|are) (?:only|limited)|works only|stays? on|stay on"
-    r"|remain(?:s|ed|ing)? on|kept (?:on|in)|only (?:one|1|a single)|no CUDA-capable|malformed|mutually exclusive|may (?:stall|fail|hang)|LOW:|nothing filled|outside|below|needs?|requires?|required|must be|past the (?:last|end)|single[- ]device|one device only|no-op|noop|stub(?:bed)?|fallbacks?)\b",
+    # it failed
+    r"\b(?:fail\w*|errors?|erroneous\w*|errored|faults?|faulted|abort\w*|panic\w*|exceptions?"
+    r"|crash\w*|corrupt\w*|broken|killed|dead|died|hang(?:s|ing)?|hung|stuck|lost|violat\w+"
+    r"|time[d]?[- ]?out|timeouts?|overflow\w*|underflow\w*|exhausted|malformed|never (?:rang|came"
+    r"|arrived|returned)|may (?:stall|fail|hang)|unstable|untrusted|Oops"
+    # it was not taken
+    r"|invalid|illegal|bad|wrong|unexpected\w*|unrecogni[sz]ed|unknown|undefined|mismatch\w*"
+    r"|den(?:ied|ies)|refus(?:e|ed|es|ing)|reject\w*|no such|out of (?:memory|range|bounds"
+    r"|resources|space|context|VRAM|buffer)|outside|past the (?:last|end)|mutually exclusive"
+    r"|incompatible|exceed\w*|expected [A-Z:]+, got|takes \w+, .*\bor\b"
+    # it does not fit
+    r"|insufficient|too (?:small|large|big|many|few|old|long|short|wide)|not enough|no (?:room|space)"
+    r"|do(?:es)? not fit|does ?n't fit|won't fit|below|LOW:|nothing filled|no VRAM is left"
+    # it cannot be done
+    r"|cannot|can ?not|can't|could ?n[o']t|unable|unsupported|unavailable|unimplemented|unusable"
+    r"|needs?|requires?|required|must be|missing|miss(?:es|ing)|absent|stub(?:bed)?"
+    r"|no (?:\w+ )?(?:backends?|kernels?|code|support|devices?|driver|peer access|gpu|drafts?"
+    r"|drafter|hook)|no [\w-]+-capable|[Aa]ddress already in use"
+    # it was left undone
+    r"|ignor(?:ed|es|ing)|no effect|without effect|ineffective|has no meaning|meaningless"
+    r"|no-op|noop|skip(?:s|ped|ping)|omitted|dropp(?:ed|ing)|discard(?:ed|ing|s)|bypass\w*"
+    r"|suppress\w*|unused|UNUSED|give[sn]? up|gave up|giving up|contribute nothing|overwritten"
+    r"|will be overwritten|without \w+ support|"
+    rf"{_BE} (?:\w+ )?off|off (?:for|because|since|as)\b|OFF"
+    r"|disabl(?:ed|es|ing)|deactivated|diagnostic request|not th(?:is|e) model's|opt-in"
+    # something else was done
+    r"|instead|fall(?:s|ing|en)?[- ]?back|fell back|fallbacks?|revert(?:s|ed|ing)|downgrad\w+"
+    r"|degraded|clamp(?:ed|ing)|capped|truncat\w+|overrid\w+|shrink\w*|smaller tr(?:y|ies)"
+    r"|stays? on|remain(?:s|ed|ing)? on|kept (?:on|in)|single[- ]device|one device only"
+    r"|only (?:one|1|a single|(?:the )?last)|only (?:\w+ )?(?:supported|available|works?|possible)|works only"
+    r"|(?:is|are) (?:only|limited)"
+    # it is not so
+    r"|(?:is|are|was|were|be|been|has|have|had|did|does|do|will|would|may|can|could|must|should)"
+    r"(?: not|n't|n’t)"
+    rf"|not (?:\w+ )?(?:{_DONE})|not \w+ing)\b",
     re.IGNORECASE,
 )
 # Words that a warning may quote of something that is over; the others say what is not done.
@@ -239,7 +271,7 @@ def weigh(text: str, under: str | None = None) -> Weight:
         under: the line that it continues, whose mark it shares.
     """
     text = text[:LONGEST]
-    if _TALK.match(text):
+    if _TALK.match(text) or _RESULT.search(text):
         return Weight.NOTHING
     level = level_of(text if under is None else under)
     said = _NOTHING_BAD.sub(" ", text)
@@ -259,7 +291,9 @@ def weigh(text: str, under: str | None = None) -> Weight:
     if level is Level.WARNING:
         # A marked warning may quote any failure; what it says is left undone still counts.
         rest = _QUOTES_OF_FAILURE.sub(" ", rest)
-    return Weight.DOUBTFUL if level is Level.ERROR or _DOUBT.search(rest) else Weight.NOTHING
+    if level is Level.ERROR and rest.strip():
+        return Weight.DOUBTFUL
+    return Weight.DOUBTFUL if _DOUBT.search(rest) else Weight.NOTHING
 
 
 def _is_prose(text: str) -> bool:
