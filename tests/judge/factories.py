@@ -90,6 +90,7 @@ def run(variant: str, repeat: int = 1, word: str = "A", **changed: Any) -> Run:
         "stream": ids,
         "residency": place if ids is not None else Residency(unknown="it did not come that far"),
         "main": Place(device="0" if found["kind"] is None else "1"),
+        "places": {"main": base},
         "effect": None if base == "0" else Effect.PROVEN,
     }
     return run_of(**(values | changed))

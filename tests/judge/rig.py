@@ -137,6 +137,7 @@ class World:
             residency=place if good or shorter else residency("?"),
             main=Place(device="0" if home(cell) not in self.kind else "1"),
             context=context,
+            places={"main": cell.of},
             effect=None if cell.of == "0" else Effect.PROVEN,
             flags=cell.flags,
             env=cell.env,

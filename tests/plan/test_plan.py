@@ -47,6 +47,7 @@ def matrix(*variants: Variant, owns: tuple[str, ...] = ()) -> Matrix:
         variants=variants,
         pinned_flags=(),
         pinned_env=(),
+        harmless=(),
         facts=MatrixFacts(name="mine", path="mine.toml", sha256="ab" * 32),
     )
 

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hetero_test.session.state import is_degenerate, state_of
+from hetero_test.session.state import state_of
 from hetero_test.values.outcome import Outcome, StopReason
 from hetero_test.values.reading import Reading, Sign, Symptom
 from hetero_test.values.run import Probe, RunState, StateFinding
 
-IDS = tuple(range(3000, 3060))
+IDS = tuple(3059 - (59 - place) * 37 % 60 for place in range(60))
 PROBE = Probe(name="default", ids=(220, 5, 17), max_new=60)
 TAIL = ("first words", "last words")
 
@@ -431,7 +432,7 @@ def test_sampling_is_not_greedy() -> None:
 
 # ---- garbage, and streams that are too short
 
-LIVELY = tuple(range(100, 130))
+LIVELY = IDS[:30]
 
 
 @pytest.mark.parametrize(
@@ -441,59 +442,28 @@ LIVELY = tuple(range(100, 130))
         (LIVELY + (7,) * 30, True),
         (LIVELY + (7, 8) * 15, True),
         (LIVELY + (7, 8, 9) * 10, True),
-        (LIVELY + (7, 8, 9, 10) * 8, False),
-        ((*LIVELY, 1) + (7,) * 29, False),
-        (LIVELY + (7,) * 29 + (8,), False),
-        (tuple(range(4)) + (7,) * 16, True),
-        (tuple(range(5)) + (7,) * 15, False),
+        (LIVELY + (7, 8, 9, 10) * 8, True),
+        ((*LIVELY, 1) + (7,) * 29, True),
+        (LIVELY + (7,) * 29 + (8,), True),
         ((7,) * 16, True),
-        (tuple(range(16)), False),
-        (tuple(range(16)) + (7,) * 16, True),
-        (tuple(range(17)) + (7,) * 15, False),
-        (tuple(range(18)) + (7,) * 18, True),
-        (tuple(range(19)) + (7,) * 17, False),
+        (IDS[:16], False),
+        (IDS[:20] + (7,) * 10, False),
         ((7, 7, 8) * 20, True),
         ((), False),
         ((7,), False),
         ((7, 7, 7), False),
         ((7, 7, 7, 7), True),
-        ((7, 7, 7, 8), False),
-        ((7,) * 15, True),
-        ((1,) + (7,) * 14, False),
-        ((7, 8) * 3 + (7,), False),
+        ((1,) + (7,) * 14, True),
         ((7, 8) * 4, True),
-        ((7, 8, 9) * 3 + (7, 8), False),
         ((7, 8, 9) * 4, True),
-        ((7, 8, 9, 10) * 3, False),
+        (LIVELY + tuple(range(30)), True),
     ],
 )
-def test_a_stream_that_got_stuck_is_degenerate(stream: tuple[int, ...], stuck: bool) -> None:
-    """One id, or a cycle of up to three, in the last half and at least 16 ids.
+def test_a_stream_that_is_garbage_is_degenerate(stream: tuple[int, ...], stuck: bool) -> None:
+    """What dominates the tail decides: one id, few ids, a loop, a counter."""
+    found = state(read=reading(stream=stream), probe=replace(PROBE, max_new=max(1, len(stream))))
 
-    A stream of fewer than 16 must be such a cycle as a whole, gone through four times.
-    """
-    assert is_degenerate(stream) is stuck
-
-
-@given(
-    start=st.lists(st.integers(0, 9), max_size=40),
-    cycle=st.lists(st.integers(0, 9), min_size=1, max_size=3),
-    times=st.integers(16, 60),
-)
-def test_a_long_enough_cycle_is_always_found(
-    start: list[int], cycle: list[int], times: int
-) -> None:
-    """Whatever came before, if the tail covers the last half."""
-    tail = cycle * times
-    stream = (*start[: len(tail)], *tail)
-
-    assert is_degenerate(stream)
-
-
-@given(stream=st.lists(st.integers(0, 2**20), unique=True, max_size=80))
-def test_distinct_ids_are_never_degenerate(stream: list[int]) -> None:
-    """A stream without repetition is not stuck."""
-    assert not is_degenerate(stream)
+    assert (found.state is RunState.DEGENERATE) is stuck
 
 
 def test_garbage_has_a_state_of_its_own() -> None:
@@ -501,7 +471,7 @@ def test_garbage_has_a_state_of_its_own() -> None:
     found = state(read=reading(stream=LIVELY + (7, 8, 9) * 10))
 
     assert found.state is RunState.DEGENERATE
-    assert found.reason == "the stream of 60 ids got stuck; it ends in … 7 8 9"
+    assert found.reason == "the stream of 60 ids got stuck in a loop of 3 ids; it ends in … 9 7 8 9"
 
 
 def test_fewer_ids_than_asked_are_truncated() -> None:

@@ -257,9 +257,9 @@ _QUOTES_OF_FAILURE = re.compile(
 )
 
 
-def plain_of(text: str) -> str:
-    """A line without names, negations and zero counts: what is left is said of this run."""
-    return _NOTHING_BAD.sub(" ", _NAMES.sub(" ", text[:LONGEST]))
+def said(text: str) -> str:
+    """A line without negations and zero counts: what is left is said of this run."""
+    return _NOTHING_BAD.sub(" ", text[:LONGEST])
 
 
 @lru_cache(maxsize=4096)
@@ -274,16 +274,16 @@ def weigh(text: str, under: str | None = None) -> Weight:
     if _TALK.match(text) or _RESULT.search(text):
         return Weight.NOTHING
     level = level_of(text if under is None else under)
-    said = _NOTHING_BAD.sub(" ", text)
+    told = said(text)
     if level is not Level.WARNING:
-        fatal = _fatal(said)
+        fatal = _fatal(told)
         if fatal is not None:
-            return Weight.DOUBTFUL if _GOES_ON.search(said) else fatal
-        if _NOT_A_NUMBER.search(said):
+            return Weight.DOUBTFUL if _GOES_ON.search(told) else fatal
+        if _NOT_A_NUMBER.search(told):
             return Weight.NOT_A_NUMBER
-        if _SAMPLED.search(said):
+        if _SAMPLED.search(told):
             return Weight.NOT_GREEDY
-        if _REFUSED.search(said):
+        if _REFUSED.search(told):
             return Weight.REFUSED
     if level is Level.DEBUG or _HELP.search(text) or _is_prose(text):
         return Weight.NOTHING
@@ -300,8 +300,8 @@ def _is_prose(text: str) -> bool:
     return _SENTENCE.match(text) is not None and not _ENGINE_WORD.search(text)
 
 
-def _fatal(said: str) -> Weight | None:
+def _fatal(told: str) -> Weight | None:
     families = _families()
-    if families.memory.search(said):
+    if families.memory.search(told):
         return Weight.NO_MEMORY
-    return Weight.FATAL if families.fatal.search(said) else None
+    return Weight.FATAL if families.fatal.search(told) else None

@@ -10,19 +10,33 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hetero_test.values.remark import Weight
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from hetero_test.values.record import Record
     from hetero_test.values.run import Run
 
 MOST_SHOWN = 5
 """Lines of one variant that a report shows; the rest is counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """A line that speaks against a placement.
+
+    Attributes:
+        line: verbatim.
+        undone: it says of a flag of the placement that it was not carried out.
+    """
+
+    line: str
+    undone: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +51,7 @@ class Evidence:
         acknowledged: lines that the matrix file names as harmless.
     """
 
-    doubts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    doubts: Mapping[str, tuple[Doubt, ...]] = field(default_factory=dict)
     everywhere: tuple[str, ...] = ()
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -50,7 +64,7 @@ def evidence(record: Record) -> Evidence:
     base = record.manifest.variants[0].variant.id
     harmless = _any_of(record.manifest.harmless)
     said: dict[str, str] = {}  # template to the line that is quoted
-    weighed: dict[str, None] = {}
+    weighed: dict[str, Weight] = {}
     printed: defaultdict[str, set[str]] = defaultdict(set)  # template to variants
     acknowledged: dict[str, None] = {}
     for run in runs:
@@ -61,12 +75,14 @@ def evidence(record: Record) -> Evidence:
             said.setdefault(remark.template, remark.line)
             printed[remark.template].add(run.of)
             if remark.weight is not Weight.NOTHING:
-                weighed.setdefault(remark.template)
-    doubts: defaultdict[str, list[str]] = defaultdict(list)
-    for template in weighed:
-        for variant in () if base in printed[template] else sorted(printed[template]):
-            doubts[variant].append(said[template])
+                weighed.setdefault(remark.template, remark.weight)
     flags = {entry.variant.id: frozenset(entry.variant.flags) for entry in record.manifest.variants}
+    doubts: defaultdict[str, list[Doubt]] = defaultdict(list)
+    for template, weight in weighed.items():
+        line = said[template]
+        for variant in () if base in printed[template] else sorted(printed[template]):
+            undone = weight is Weight.REFUSED or _names(line, flags.get(variant, frozenset()))
+            doubts[variant].append(Doubt(line=line, undone=undone))
     only: defaultdict[str, list[str]] = defaultdict(list)
     for template, variants in printed.items():
         if base in variants or template in weighed:
@@ -79,6 +95,15 @@ def evidence(record: Record) -> Evidence:
         only={name: tuple(lines) for name, lines in only.items()},
         missing=_missing(runs, base, said),
         acknowledged=tuple(acknowledged),
+    )
+
+
+def _names(line: str, flags: frozenset[str]) -> bool:
+    """Whether a line names one of these flags."""
+    return any(
+        re.search(rf"(?<![\w-]){re.escape(flag)}(?![\w-])", line) is not None
+        for flag in flags
+        if flag.startswith("-")
     )
 
 

@@ -9,22 +9,24 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hetero_test.errors import ExitCode
+from hetero_test.judge.evidence import evidence
 from hetero_test.judge.groups import baseline_id
 from hetero_test.judge.near_tie import explained
 from hetero_test.judge.rules import comparisons
 from hetero_test.judge.streams import clusters
-from hetero_test.judge.variants import MOVED, summaries_of
+from hetero_test.judge.variants import MOVED, SURE, summaries_of
 from hetero_test.judge.warnings import cautions, draft_cautions
 from hetero_test.judge.wording import headline, sentence, unfinished
 from hetero_test.values.record import Ending
 from hetero_test.values.run import Effect
-from hetero_test.values.verdict import Conclusion, Judgment, Kind, Result
+from hetero_test.values.verdict import Conclusion, Judgment, Kind, Moved, Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hetero_test.judge.evidence import Evidence
     from hetero_test.values.record import Record
-    from hetero_test.values.verdict import Verdict
+    from hetero_test.values.verdict import VariantSummary, Verdict
 
 
 def judge(record: Record) -> Judgment:
@@ -36,9 +38,10 @@ def judge(record: Record) -> Judgment:
     )
     record = replace(record, runs=runs, rechecks=rechecks)
     found = explained(record, comparisons(record))
-    conclusion, reason = _conclusion(record, found)
-    summaries = summaries_of(record, found)
-    warnings = (*record.manifest.warnings, *record.warnings, *cautions(record, found))
+    told = evidence(record)
+    summaries = summaries_of(record, found, told)
+    conclusion, reason = _conclusion(record, found, summaries, told)
+    warnings = (*record.manifest.warnings, *record.warnings, *cautions(record, found, told))
     return Judgment(
         conclusion=conclusion,
         headline=headline(record, conclusion, reason, found, summaries),
@@ -50,7 +53,12 @@ def judge(record: Record) -> Judgment:
     )
 
 
-def _conclusion(record: Record, found: Sequence[Verdict]) -> tuple[Conclusion, str]:
+def _conclusion(
+    record: Record,
+    found: Sequence[Verdict],
+    summaries: Sequence[VariantSummary],
+    told: Evidence,
+) -> tuple[Conclusion, str]:
     """The conclusion and the reason for it, by the rules in their order."""
     if (versions := _several_versions(record)) is not None:
         return Conclusion.INCONCLUSIVE, versions
@@ -67,12 +75,28 @@ def _conclusion(record: Record, found: Sequence[Verdict]) -> tuple[Conclusion, s
     passed = [v for v in found if v.result is Result.PASS and v.kind is not Kind.REPEAT]
     if not passed:
         return Conclusion.INCONCLUSIVE, "no placement was compared with anything"
-    effects = record.index.effects
-    if not any(effects.get(record.index.behind(v.variant)) in MOVED for v in passed):
-        return Conclusion.INCONCLUSIVE, "the streams are equal, but nothing was seen to move"
-    if record.manifest.strict and (why := _strict(record, found)):
+    if (why := _nothing_moved(record, passed, summaries)) is not None:
+        return Conclusion.INCONCLUSIVE, why
+    if record.manifest.strict and (why := _strict(record, found, summaries, told)):
         return Conclusion.INCONCLUSIVE, f"strict: {why}"
     return Conclusion.PASS, "every comparison is equal"
+
+
+def _nothing_moved(
+    record: Record, passed: Sequence[Verdict], summaries: Sequence[VariantSummary]
+) -> str | None:
+    """Why equal streams tell of no placement; None where at least one of a moved variant does."""
+    compared = {record.index.behind(verdict.variant) for verdict in passed}
+    mine = [summary for summary in summaries if summary.id in compared]
+    asked = [summary for summary in mine if summary.effect in MOVED]
+    if any(summary.moved in {Moved.YES, Moved.UNTOLD} for summary in asked):
+        return None
+    if any(summary.moved is Moved.SAME for summary in asked):
+        return (
+            "the streams are equal, but nothing moved: by the log every placement that was "
+            "compared is the baseline's own"
+        )
+    return "the streams are equal, but nothing was seen to move"
 
 
 def _several_versions(record: Record) -> str | None:
@@ -113,21 +137,28 @@ def _about(verdict: Verdict) -> str:
     return f"{what}{against}: {verdict.reason}"
 
 
-def _strict(record: Record, found: Sequence[Verdict]) -> str | None:
+def _strict(
+    record: Record,
+    found: Sequence[Verdict],
+    summaries: Sequence[VariantSummary],
+    told: Evidence,
+) -> str | None:
     """What keeps a strict matrix from passing although every comparison is equal."""
-    effects = record.index.effects
-    for name, effect in effects.items():
-        if effect is not None and effect not in MOVED:
-            return f"the placement of variant {name} is {effect.words}"
+    for summary in summaries:
+        if summary.effect is not None and summary.effect not in SURE:
+            return f"the placement of variant {summary.id} is {summary.effect.words}"
+    if told.everywhere:
+        return f"a line that no reader knows speaks of trouble: {told.everywhere[0]}"
     for entry in record.manifest.variants:
         if not entry.planned and not entry.few_devices:
             return f"variant {entry.variant.id} was not run: {entry.why_not}"
     for run in record.runs:
         if run.state.never_started:
             return f"variant {run.variant} was not run: {run.state}"
-    if told := draft_cautions(record, found):
-        return told[0]
-    if Effect.PROVEN not in effects.values() and not _any_part_proven(record):
+    if drafted := draft_cautions(record, found):
+        return drafted[0]
+    proven = any(s.effect is Effect.PROVEN and s.moved is Moved.YES for s in summaries)
+    if not proven and not _any_part_proven(record):
         # What leaves no trace is not shown to have happened.
         return "no placement is proven to have moved"
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from hetero_test.judge.evidence import MOST_SHOWN
 from hetero_test.judge.groups import baseline_id, comparable
 from hetero_test.judge.rules import renumbered
 from hetero_test.values.run import AS_PICKED, NO_TRACE, Purpose
@@ -13,6 +14,7 @@ from hetero_test.values.verdict import Kind, Result
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hetero_test.judge.evidence import Evidence
     from hetero_test.values.reading import Speculation
     from hetero_test.values.record import Record
     from hetero_test.values.run import Run
@@ -27,11 +29,12 @@ CACHED_REPEAT = 1.5
 """A repeat this many times faster than the one before it reads a cache, not the placement."""
 
 
-def cautions(record: Record, verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+def cautions(record: Record, verdicts: Sequence[Verdict], told: Evidence) -> tuple[str, ...]:
     """Every warning that the runs of a record give reason for, each a sentence."""
     commands = _commands(record)
     found = [
         *draft_cautions(record, verdicts),
+        *_unknown_lines(told),
         *_moved(commands),
         *_devices(record),
         *_same_lines(record, commands),
@@ -104,6 +107,27 @@ def _accepted(drafts: Speculation) -> str:
     accepted, offered, rounds = ("?" if number is None else number for number in numbers)
     window = "" if drafts.window is None else f" of {drafts.window}"
     return f"{accepted} of {offered} in {rounds} rounds{window}"
+
+
+# ---- lines that no reader knows -----------------------------------------------------------
+
+
+def _unknown_lines(told: Evidence) -> list[str]:
+    """What speaks of a failure, a refusal or a thing left undone, quoted."""
+    found = []
+    for name, doubts in told.doubts.items():
+        for doubt in doubts[:MOST_SHOWN]:
+            what = "was not carried out, by" if doubt.undone else "is doubted because of"
+            found.append(f"the placement of variant {name} {what} a line: {doubt.line}")
+        if len(doubts) > MOST_SHOWN:
+            found.append(f"variant {name} printed {len(doubts) - MOST_SHOWN} more such lines")
+    found += [
+        f"the baseline printed a line that speaks of trouble, and so may others: {line}"
+        for line in told.everywhere[:MOST_SHOWN]
+    ]
+    if len(told.everywhere) > MOST_SHOWN:
+        found.append(f"there are {len(told.everywhere) - MOST_SHOWN} more such lines")
+    return found
 
 
 # ---- what moved ---------------------------------------------------------------------------

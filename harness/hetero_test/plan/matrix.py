@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from hetero_test.engines import ENGINES, names
 from hetero_test.errors import MatrixError, UsageError
@@ -88,6 +88,27 @@ class _Pinned(_Table):
     env: dict[str, str] = {}
 
 
+class _Harmless(_Table):
+    """Lines that the user knows to be harmless on this rig."""
+
+    lines: Annotated[
+        list[str],
+        Field(description="regular expressions; a line that one matches never speaks against"),
+    ] = []
+
+    @field_validator("lines")
+    @classmethod
+    def _compile(cls, lines: list[str]) -> list[str]:
+        for line in lines:
+            try:
+                found = re.compile(line).search("")
+            except re.error as error:
+                raise ValueError(f"not a regular expression: {line!r}: {error}") from error
+            if found is not None:
+                raise ValueError(f"matches every line: {line!r}")
+        return lines
+
+
 class MatrixFile(_Table):
     """A matrix file: the variants of one engine and how to tell that they took effect."""
 
@@ -105,6 +126,7 @@ class MatrixFile(_Table):
     baseline: _Baseline = _Baseline()
     variant: Annotated[list[_Variant], Field(min_length=1)]
     pinned: _Pinned = _Pinned()
+    harmless: _Harmless = _Harmless()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +139,7 @@ class Matrix:
         on_device: environment that shows the engine one device alone.
         variants: in file order, placeholders not filled in yet.
         pinned_flags: of the pinned recipe, with ``pinned_env``.
+        harmless: regular expressions of lines that never speak against a placement.
     """
 
     engine: str
@@ -127,6 +150,7 @@ class Matrix:
     variants: tuple[Variant, ...]
     pinned_flags: tuple[str, ...]
     pinned_env: tuple[tuple[str, str], ...]
+    harmless: tuple[str, ...]
     facts: MatrixFacts
 
 
@@ -188,6 +212,7 @@ def _build(located: Located, facts: MatrixFacts) -> Matrix:
         variants=tuple(_variant(entry) for entry in parsed.variant),
         pinned_flags=tuple(parsed.pinned.flags),
         pinned_env=tuple(parsed.pinned.env.items()),
+        harmless=tuple(parsed.harmless.lines),
         facts=facts,
     )
 

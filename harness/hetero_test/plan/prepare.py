@@ -101,6 +101,7 @@ def prepare(options: RunOptions) -> Ready:
         pinned=pinned(matrix, survey, asked=options.pinned),
         on_device=matrix.on_device,
         owns=matrix.owns,
+        harmless=matrix.harmless,
         strict=options.strict,
         prediction=prediction(options.predict),
         redact=options.redact,

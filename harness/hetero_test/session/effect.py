@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 
-_WORST_FIRST = (Effect.CONTRADICTED, Effect.NOT_SEEN, Effect.UNOBSERVABLE, Effect.PROVEN)
-
 
 def effects(
     expected: Sequence[tuple[str, str]],
@@ -42,8 +40,7 @@ def effects(
 
 def worst(parts: Iterable[EffectPart]) -> Effect:
     """The effect of a variant: the worst of its parts; UNOBSERVABLE where it claims none."""
-    found = {part.effect for part in parts}
-    return next((effect for effect in _WORST_FIRST if effect in found), Effect.UNOBSERVABLE)
+    return Effect.worst(part.effect for part in parts) or Effect.UNOBSERVABLE
 
 
 def _effect(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING
 
+from hetero_test.session.garbage import garbage
 from hetero_test.values.outcome import StopReason
 from hetero_test.values.reading import Symptom
 from hetero_test.values.run import RunState, StateFinding
@@ -20,11 +21,6 @@ if TYPE_CHECKING:
     from hetero_test.values.reading import Reading, Sign
     from hetero_test.values.run import Probe
 
-LONGEST_CYCLE = 3
-TAIL_IDS = 16
-"""The least tail that is looked at, of a stream that has as many ids."""
-LEAST_CYCLES = 4
-"""A shorter stream must have gone through its cycle this many times."""
 ID_LIMIT = 2**31
 """Ids are 32-bit numbers in every engine."""
 
@@ -53,29 +49,10 @@ def state_of(outcome: Outcome, reading: Reading, probe: Probe) -> StateFinding:
         return found
     assert reading.stream is not None  # or there would be a finding
     return (
-        _garbage(reading.stream)
+        _garbage(reading.stream, probe)
         or _too_short(reading.stream, probe, ended=reading.end_of_sequence)
         or StateFinding(state=RunState.OK)
     )
-
-
-def is_degenerate(stream: Sequence[int]) -> bool:
-    """Whether the tail of a stream is one id, or one short cycle of ids.
-
-    The tail is the last half, and at least 16 ids. Of a stream that has fewer it is the whole,
-    and the cycle must have been gone through four times: two or three equal ids in a row are
-    ordinary text.
-    """
-    tail = stream[-max(TAIL_IDS, len(stream) // 2) :]
-    return any(
-        _cycles(tail, period)
-        for period in range(1, LONGEST_CYCLE + 1)
-        if len(tail) >= LEAST_CYCLES * period
-    )
-
-
-def _cycles(ids: Sequence[int], period: int) -> bool:
-    return all(ids[place] == ids[place - period] for place in range(period, len(ids)))
 
 
 def _ended_badly(outcome: Outcome, reading: Reading) -> StateFinding | None:
@@ -214,12 +191,12 @@ def _echo_trouble(reading: Reading, probe: Probe) -> str:
     )
 
 
-def _garbage(stream: Sequence[int]) -> StateFinding | None:
+def _garbage(stream: Sequence[int], probe: Probe) -> StateFinding | None:
     """Runs whose stream got stuck: two that got stuck alike are equal and prove nothing."""
-    if not is_degenerate(stream):
+    why = garbage(stream, probe.ids)
+    if why is None:
         return None
-    cycle = " ".join(map(str, stream[-LONGEST_CYCLE:]))
-    reason = f"the stream of {_ids(stream)} got stuck; it ends in … {cycle}"
+    reason = f"the stream of {_ids(stream)} {why}"
     return StateFinding(state=RunState.DEGENERATE, reason=reason)
 
 

@@ -207,6 +207,9 @@ class Reading:
         end_of_sequence: the engine reports that it stopped at an end-of-sequence.
         vocabulary: the engine's vocabulary size where it prints one.
         remarks: the different lines that the engine's reader does not know.
+        places: where every part is, by part, as finely as the log tells, and by the engine's
+            default where a part has no line of its own. Two runs with equal places have one
+            placement; a part that is left out is not known.
         picked: placements that the engine announces to have chosen itself, by part.
         main: where the main model is, for an engine that has it on one device.
         draft: where the drafter is; nowhere without one.
@@ -238,6 +241,7 @@ class Reading:
     rows: tuple[Row, ...] = ()
     context: Mapping[str, Scalar] = field(default_factory=dict)
     sightings: tuple[Sighting, ...] = ()
+    places: Mapping[str, str] = field(default_factory=dict)
     picked: Mapping[str, str] = field(default_factory=dict)
     speculation: Speculation | None = None
     timings: Timings = Timings()

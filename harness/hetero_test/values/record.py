@@ -151,6 +151,7 @@ class Manifest:
         on_device: the matrix's environment for running the baseline on one device alone;
             ``{device}`` stands for the device.
         owns: flags that the matrix owns.
+        harmless: regular expressions of lines that the matrix file calls harmless.
         prediction: JSON text of ``hetero-test triage --json`` to stand beside the run.
         mark: put into the environment of every process, by which leftovers are found.
         secrets: texts to replace before publishing, as (text, placeholder); see
@@ -174,6 +175,7 @@ class Manifest:
     pinned: Pinned = Pinned()
     on_device: tuple[tuple[str, str], ...] = ()
     owns: tuple[str, ...] = ()
+    harmless: tuple[str, ...] = ()
     strict: bool = False
     prediction: str | None = None
     redact: bool = True

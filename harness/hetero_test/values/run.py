@@ -17,6 +17,8 @@ from hetero_test.values.reading import Reading, Residency, Speculation, Timings
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from hetero_test.values.remark import Remark
+
 
 class RunState(StrEnum):
     """What became of one run; only OK is usable in a comparison that may PASS."""
@@ -85,10 +87,15 @@ NO_TRACE = "no trace"
 
 
 class Effect(StrEnum):
-    """Whether the log proves that a placement happened; worst first."""
+    """Whether the log proves that a placement happened; worst first.
+
+    DOUBTED is never told by one run: lines that no reader knows speak against the placement,
+    and the baseline prints none of them.
+    """
 
     CONTRADICTED = "CONTRADICTED"
     NOT_SEEN = "NOT_SEEN"
+    DOUBTED = "DOUBTED"
     UNOBSERVABLE = "UNOBSERVABLE"
     PROVEN = "PROVEN"
 
@@ -315,6 +322,11 @@ class Run:
     def residency(self) -> Residency:
         """Which experts, or tensors, were computed where."""
         return self.reading.residency
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """The different lines that the engine's reader does not know."""
+        return self.reading.remarks
 
     @property
     def speculation(self) -> Speculation | None:

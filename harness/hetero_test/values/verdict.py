@@ -144,12 +144,28 @@ class Cluster:
     runs: tuple[tuple[str, str, int], ...]
 
 
+class Moved(StrEnum):
+    """Whether a variant's placement is another one than the baseline's."""
+
+    YES = "yes"
+    SAME = "same as the baseline"
+    UNTOLD = "no line tells"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VariantSummary:
-    """What became of one variant over all its runs and verdicts."""
+    """What became of one variant over all its runs and verdicts.
+
+    Attributes:
+        effect: whether the log proves that the placement is as asked; None without a usable run.
+        moved: whether it is another one than the baseline's; None where that is not known.
+        doubts: lines that no reader knows and that speak against it.
+    """
 
     id: str
     effect: Effect | None
+    moved: Moved | None
+    doubts: tuple[str, ...]
     text: str
     exact: bool
     own_residency: bool

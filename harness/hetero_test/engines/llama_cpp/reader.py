@@ -16,7 +16,6 @@ Of several requests the last one counts.
 
 from __future__ import annotations
 
-import re
 from typing import IO, TYPE_CHECKING, Final
 
 from hetero_test.engines.lines import decoded, number
@@ -28,6 +27,7 @@ from hetero_test.engines.llama_cpp.signs import Unread
 from hetero_test.engines.llama_cpp.tables import KEPT, Tables
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Callable, Mapping
 
 

@@ -67,6 +67,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         rows=_rows(log, asked.survey),
         context=_context(log, asked.survey, drafts=drafts),
         sightings=residency.sightings(log, devices),
+        places=residency.places(log, devices),
         speculation=_speculation(log, reply) if log.drafting or log.draft else None,
         timings=_timings(log, reply),
         chances=_chances(reply, drafts=drafts),

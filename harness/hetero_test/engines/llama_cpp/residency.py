@@ -8,6 +8,7 @@ the CPU's (``load_tensors``: "there is very little benefit to offloading the inp
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from hetero_test.engines.llama_cpp.devices import CPU, device_of
@@ -202,6 +203,33 @@ def _computing(places: Map) -> tuple[tuple[str, str], ...]:
         places.kind(buffer) for buffer, mib in model.contexts[0].compute_mib.items() if mib > _WHOLE
     }
     return ((_COMPUTE, ", ".join(sorted(kinds))),) if kinds else ()
+
+
+def places(log: LlamaLog, devices: Sequence[Device]) -> dict[str, str]:
+    """Layers, weights and KV cache by device, of the model and of its drafter.
+
+    Sizes tell what moved within a layer, layers what moved between two devices of one size.
+    """
+    found = {}
+    for name, model in (("main", log.main), ("draft", log.draft)):
+        if model is None:
+            continue
+        where = Map(model, devices)
+        layers = Counter(where.device(buffer) for buffer in model.layers.values())
+        if layers:
+            found[name] = ", ".join(f"{layers[device]} on {device}" for device in sorted(layers))
+        context = model.contexts[0] if model.contexts else None
+        found[f"weights of {name}"] = _sizes(where, model.weights_mib)
+        if context is not None:
+            found[f"KV of {name}"] = _sizes(where, context.kv_mib)
+    return {part: place for part, place in found.items() if place}
+
+
+def _sizes(where: Map, mib: Mapping[str, float]) -> str:
+    held: Counter[str] = Counter()
+    for buffer, size in mib.items():
+        held[where.device(buffer)] += round(size * 100)
+    return ", ".join(f"{held[name] / 100:.2f} MiB on {name}" for name in sorted(held) if held[name])
 
 
 def sightings(log: LlamaLog, devices: Sequence[Device]) -> tuple[Sighting, ...]:

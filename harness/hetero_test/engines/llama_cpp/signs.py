@@ -11,7 +11,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from hetero_test.engines.llama_cpp.patterns import CLOCK
-from hetero_test.engines.meaning import Level, level_of, weigh
+from hetero_test.engines.meaning import Level, level_of, said, weigh
 from hetero_test.engines.remarks import Lines
 from hetero_test.values.remark import Remark, Weight
 
@@ -79,12 +79,12 @@ def rule(text: str, *, listening: bool) -> Weight | None:
     if level is Level.WARNING:
         return None
     is_abort = _ABORT.match(text) is not None
-    is_error = level is Level.ERROR or is_abort or _OLD_ERROR.search(text) is not None
+    is_error = level is Level.ERROR or is_abort or _OLD_ERROR.search(said(text)) is not None
     if not listening and _COMMAND_LINE.match(text):
         return Weight.REFUSED
     if not is_error:
         return None
-    if _NO_MEMORY.search(text):
+    if _NO_MEMORY.search(said(text)):
         return Weight.NO_MEMORY
     found = weigh(text)
     if is_abort or found in {Weight.NO_MEMORY, Weight.FATAL, Weight.NOT_A_NUMBER}:

@@ -50,6 +50,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         cache=where.cache,
         context=_context(log),
         sightings=where.sightings,
+        places=_places(where, asked.flags),
         picked=where.picked,
         speculation=speculation,
         timings=_timings(log),
@@ -59,6 +60,19 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         tail=(*_tail(stdout), *_tail(stderr)),
         warnings=_warnings(log, stream, speculation, asked),
     )
+
+
+def _places(where: Whereabouts, flags: Sequence[str]) -> dict[str, str]:
+    """Devices of main model and drafter, and what later stages and helpers hold.
+
+    A drafter without a line of its own is on the main path: the engine prints one only for a
+    drafter that is elsewhere.
+    """
+    draft = where.draft.device if "--mtp" in flags else None
+    found = {"main": where.main.device, "draft": draft}
+    placed = {part: device for part, device in found.items() if device is not None}
+    beside = {name: str(value) for name, value in where.residency.facts if " " in name}
+    return placed | beside
 
 
 def _stream(log: Log, most: int) -> tuple[tuple[int, ...] | None, str | None]:
