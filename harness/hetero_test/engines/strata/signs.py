@@ -1,7 +1,7 @@
 """What Strata means by its own lines; all others are weighed by what they say.
 
-Texts are those of engine 0.1.2x to 0.1.42. What drivers and run times print is no matter of
-one engine and stands in ``engines/data/failures.toml``.
+Texts are those of engine 0.1.2x to 0.1.42; lines that never weigh stand in ``notes.toml``. What
+drivers and run times print is no matter of one engine and stands in ``engines/data/failures.toml``.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 
 from hetero_test.engines.meaning import Level, level_of
+from hetero_test.engines.notes import Notes
 from hetero_test.values.remark import Weight
 
 _G = "strata generate: "
@@ -43,21 +44,8 @@ _ERROR = re.compile(
     r"|this engine has no code for|the sampler returned -|reading the sampled token back failed)"
 )
 _CAPTURED = re.compile(r"strata verify: captured the .*\(upload (.*), sync (.*)\)")
-# Whatever text of an error they quote, these say that the engine found another way that gives
-# the same numbers. A line that begins with blanks and an option is help; role, peer and memory lines tell where things are, and are read for that.
-_KNOWN = re.compile(
-    r".*(?:; trying a smaller expert cache|the drafter stays on the main path)"
-    rf"|{_G}(?:expert arena: |multi-GPU under WDDM: |peer access |role device |device roles: "
-    r"|\d+ MiB of (?:weights loaded|VRAM free with) |PCIe probe |routing-aware prefetch "
-    r"|rope scaling |note: the YaRN magnitude |--layer-split auto: one GPU visible, so no split"
-    r"|this CPU has no AVX|--split-skip-if-fits: |STRATA_DUMP_\w+: "
-    r"|only .* once the slots are written|expert cache|no VRAM is left for the expert cache"
-    r"|WARNING: .*(?:the experts the GPUs do not hold are read through|slots instead))"
-    r"|\s+-{1,2}\w|FileExpertSource: |strata hc: |strata: Windows budgets |pcie experts  |window sizes  "
-    r"|strata serve: (?:warning: )?conversation (?:disk|cach)"
-    r"|strata mtp: (?:no pinned RAM left|pinned copy: |remote residual transport"
-    r"|the draft head copied to|STRATA_SPEC_COUPLED: .*argmax drafts)"
-)
+# Whatever text of an error they quote, the run goes on to the same numbers.
+_NOTES = Notes("hetero_test.engines.strata")
 
 
 def rule(text: str) -> Weight | None:
@@ -66,7 +54,7 @@ def rule(text: str) -> Weight | None:
     if captured is not None:
         fine = captured.groups() == ("no error", "no error")
         return Weight.KNOWN if fine else Weight.FATAL
-    if _KNOWN.match(text):
+    if _NOTES.known(text):
         return Weight.KNOWN
     if level_of(text) is Level.WARNING:
         return None
