@@ -48,8 +48,8 @@ def test_the_meanings_of_a_state_do_not_contradict_each_other(state: RunState) -
 
 @pytest.mark.parametrize("effect", Effect)
 def test_an_effect_either_moved_or_says_what_it_did_instead(effect: Effect) -> None:
-    """Only a proven effect, and one that leaves no trace, may have moved."""
-    may_have_moved = effect in {Effect.PROVEN, Effect.UNOBSERVABLE}
+    """A proven effect, one that is doubted, and one that leaves no trace may have moved."""
+    may_have_moved = effect in {Effect.PROVEN, Effect.DOUBTED, Effect.UNOBSERVABLE}
 
     assert (effect.unmoved is None) is may_have_moved
     assert effect.words == effect.words.lower().replace("_", " ")

@@ -105,11 +105,12 @@ _NOTHING_BAD = re.compile(
     r"|(?:^|[,;:(=|]|\b(?:with|had|and|found|of|saw|are|is|was|were|after|reported))[ \t]*0 "
     rf"{_KINDS}(?:{_BAD})\b"
     # errors: 0, error count 0, errors 0, failed=0, NaN = 0, killed-by-signal cases: none
-    rf"|\b(?:{_BAD})(?:[ -][\w-]+){{0,2}} *[:=] *{_NO}"
+    rf"|\b(?:{_BAD})(?:[ -](?!(?:for|in|at|of|on|from)\b)[a-z][\w-]*){{0,2}} *[:=] *{_NO}"
     rf"|\b(?:{_BAD})(?: (?:count|counter|rate|total|code|status|found|seen)){{1,2}}"
     rf" +(?:is |was |are |were )?{_NO}"
     rf"|\b(?:errors|failures|faults|warnings|dropped|overruns|timeouts|retries|rejected) +{_NO}"
-    r"|\berror (?:summary: *0 errors.*|summary|level|message received from .{0,40}corrected)\b|\bcorrected error\b"
+    r"|\berror (?:summary: *0 errors.*|summary|level|message received from .{0,40}corrected)\b"
+    r"|\bcorrected error\b"
     # last error: cudaSuccess
     rf"|\b(?:{_BAD})\b[^;,.]{{0,20}}\b(?:cuda|hip|ur|ze|VK)?_?(?:RESULT_)?Success\b"
     # error checking is on; on error, if it fails, error handler, failover, fail-safe
@@ -171,7 +172,9 @@ _ENGINE_WORD = re.compile(
 # A named case and its result.
 _RESULT = re.compile(r":\s*(?:ok|pass(?:ed)?|success)\W*$", re.IGNORECASE)
 # Help: an option and what it does, a default in brackets, or a line set far in.
-_HELP = re.compile(r"^\s*-{1,2}[A-Za-z][\w-]*(?:,? |  +|\t)|\(default: |^ {16,}\S")
+_HELP = re.compile(
+    r"^\s*-{1,2}[A-Za-z][\w-]*(?:,|(?:[ =][A-Z<\[{][\w<>\[\]{}|.,:-]*)?(?:  +|\t|$))|\(default: |^ {16,}\S"
+)
 
 # -- what is left ------------------------------------------------------------------------------
 
@@ -223,7 +226,8 @@ _DOUBT = re.compile(
     r"|resources|space|context|VRAM|buffer)|outside|past the (?:last|end)|mutually exclusive"
     r"|incompatible|exceed\w*|expected [A-Z:]+, got|takes \w+, .*\bor\b"
     # it does not fit
-    r"|insufficient|too (?:small|large|big|many|few|old|long|short|wide)|not enough|no (?:room|space)"
+    r"|insufficient|too (?:small|large|big|many|few|old|long|short|wide)|not enough"
+    r"|no (?:room|space)"
     r"|do(?:es)? not fit|does ?n't fit|won't fit|below|LOW:|nothing filled|no VRAM is left"
     # it cannot be done
     r"|cannot|can ?not|can't|could ?n[o']t|unable|unsupported|unavailable|unimplemented|unusable"
@@ -241,7 +245,8 @@ _DOUBT = re.compile(
     r"|instead|fall(?:s|ing|en)?[- ]?back|fell back|fallbacks?|revert(?:s|ed|ing)|downgrad\w+"
     r"|degraded|clamp(?:ed|ing)|capped|truncat\w+|overrid\w+|shrink\w*|smaller tr(?:y|ies)"
     r"|stays? on|remain(?:s|ed|ing)? on|kept (?:on|in)|single[- ]device|one device only"
-    r"|only (?:one|1|a single|(?:the )?last)|only (?:\w+ )?(?:supported|available|works?|possible)|works only"
+    r"|only (?:one|1|a single|(?:the )?last)|works only"
+    r"|only (?:\w+ )?(?:supported|available|works?|possible)"
     r"|(?:is|are) (?:only|limited)"
     # it is not so
     r"|(?:is|are|was|were|be|been|has|have|had|did|does|do|will|would|may|can|could|must|should)"

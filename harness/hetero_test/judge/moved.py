@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hetero_test.values.record import Record
-    from hetero_test.values.run import Run, Variant
+    from hetero_test.values.run import Run
+    from hetero_test.values.variant import Variant
 
 
 def moved_of(record: Record) -> Mapping[str, Moved | None]:

@@ -146,7 +146,17 @@ _OWN_FILE_ONLY = frozenset(
     | {"leftovers", "output_truncated", "dialogue_error"}
     # Of the output: texts, and what would be as long as the prompt or the stream once more.
     | {"stream_trouble", "echo", "echo_expected", "echo_trouble", "end_of_sequence", "vocabulary"}
-    | {"signs", "remarks", "sightings", "picked", "chances", "chances_trouble", "version", "lines", "tail"}
+    | {
+        "signs",
+        "remarks",
+        "sightings",
+        "picked",
+        "chances",
+        "chances_trouble",
+        "version",
+        "lines",
+        "tail",
+    }
     # What stands under its own name in ``context``, and what is a rendering of it.
     | {"main", "draft", "movers", "causes", "cache", "rows"}
     | {"timings"}  # each of which stands for itself
