@@ -105,7 +105,7 @@ def test_note_in_the_middle_is_no_note(engine: str) -> None:
     """A note that another line quotes does not make that line known."""
     notes = NOTES[engine]
     for note in notes_of(engine):
-        if not re.match(r"\.\*|\(\?:\.\*|\\s\*", note.pattern):
+        if not note.pattern.startswith((".*", "(?:.*", "(?=.*", r"\s")):
             assert not notes.known(f"fatal trouble here; {note.example}"), note.example
 
 
