@@ -59,7 +59,7 @@ def _families() -> _Families:
 # -- how a line is marked ---------------------------------------------------------------------
 
 _STAMP = (
-    r"(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]?\d\d:\d\d:\d\d\S*\]?[ :|-]*|\[? ?\d+\.\d{3,}\]? +"
+    r"(?:=+ *|==\d+== *)?(?:\[?\d{4}[-/]\d\d[-/]\d\d[T ]?\d\d:\d\d:\d\d\S*\]?[ :|-]*|\[? ?\d+\.\d{3,}\]? +"
     r"|\d+(?:\.\d+){3} |\[\d\d:\d\d:\d\d\S*\] *)"
 )
 _MARK = re.compile(
@@ -124,7 +124,9 @@ _NOTHING_BAD = re.compile(
     r"|mean|max(?:imum)?|relative|absolute|rel|abs|rms|squared|round-trip) errors?\b"
     r"|\b(?:did|does|do|has|have|had|is|was|were|will|would|can|could) ?(?:not|n't|never)"
     rf" (?:{_BAD}|cause|have any (?:{_BAD}))\b"
-    # advice, options by name, what is done on purpose
+    # advice, options by name, what is done on purpose, what a license or a registry says
+    r"|\bnot (?:divisible|a conformant|recommended|secure)\b|\brounding (?:up|down)\b"
+    r"|\bDo not use it\b|\bno device found\b(?=\.?$)|\bbelow what\b|\breading .{1,40} again\b"
     r"|\buse [^.;]{1,60} instead\b|\boptional\b[^;]{0,80}|\berrors?=[a-z][\w-]*"
     rf"|\b(?:{_BAD}|panics?) would\b|\b(?:received|caught|got) SIG(?:TERM|INT|HUP)\b"
     r"|\b(?:shutting|shut) down (?:cleanly|gracefully)\b|\b\w+ is deprecated\b"
@@ -163,9 +165,11 @@ _TALK = re.compile(
 # A sentence that speaks of nothing that an engine has is prose of a prompt or of an answer.
 _SENTENCE = re.compile(r"^\s*[\"'“]?[A-Z][a-z']*(?: [\w',;’-]+){5,}[.!?]?[\"'”]?\s*$")
 _ENGINE_WORD = re.compile(
-    r"\d|_|(?-i:\b[A-Z]{2,})|\b(?:\w*(?:device|memory|tensor|layer|attention|quant|token|thread|batch"
+    r"\d|_|(?-i:\b[A-Z]{2,})|\b(?:\w*(?:device|memory|tensor|layer|attention|quant|token|thread"
+    r"|batch"
     r"|graph|backend|driver|kernel|buffer|cache|model|flag|option|argument|draft|expert|slot|split"
-    r"|offload|template|prompt|system|sampl|context|weight|server|engine|process|command|file|path|copy|peer|link|placement)"
+    r"|offload|template|prompt|system|sampl|context|weight|server|process|command|file|path|copy"
+    r"|peer|link|placement)"
     r"\w*)\b",
     re.IGNORECASE,
 )
@@ -173,7 +177,8 @@ _ENGINE_WORD = re.compile(
 _RESULT = re.compile(r":\s*(?:ok|pass(?:ed)?|success)\W*$", re.IGNORECASE)
 # Help: an option and what it does, a default in brackets, or a line set far in.
 _HELP = re.compile(
-    r"^\s*-{1,2}[A-Za-z][\w-]*(?:,|(?:[ =][A-Z<\[{][\w<>\[\]{}|.,:-]*)?(?:  +|\t|$))|\(default: |^ {16,}\S"
+    r"^\s*-{1,2}[A-Za-z][\w-]*(?:,|(?:[ =][A-Z<\[{][\w<>\[\]{}|.,:-]*)?(?:  +|\t|$))"
+    r"|\(default: |^ {16,}\S"
 )
 
 # -- what is left ------------------------------------------------------------------------------
@@ -224,6 +229,8 @@ _DOUBT = re.compile(
     r"|invalid|illegal|bad|wrong|unexpected\w*|unrecogni[sz]ed|unknown|undefined|mismatch\w*"
     r"|den(?:ied|ies)|refus(?:e|ed|es|ing)|reject\w*|no such|out of (?:memory|range|bounds"
     r"|resources|space|context|VRAM|buffer)|outside|past the (?:last|end)|mutually exclusive"
+    r"|must match|no longer|less than|more than|requested more|not the \w+ you want"
+    r"|returned -?[1-9]\d*|no \w+ found|no (?:\w+ )*found in|no valid"
     r"|incompatible|exceed\w*|expected [A-Z:]+, got|takes \w+, .*\bor\b"
     # it does not fit
     r"|insufficient|too (?:small|large|big|many|few|old|long|short|wide)|not enough"
@@ -247,7 +254,9 @@ _DOUBT = re.compile(
     r"|stays? on|remain(?:s|ed|ing)? on|kept (?:on|in)|single[- ]device|one device only"
     r"|only (?:one|1|a single|(?:the )?last)|works only"
     r"|only (?:\w+ )?(?:supported|available|works?|possible)"
-    r"|(?:is|are) (?:only|limited)"
+    r"|(?:is|are) (?:only|limited)|(?:changing|changed|setting|reducing|reduced|increasing|limiting"
+    r"|lowering|lowered|moving|moved|switching|switched|forcing|forced) (?:the )?.{1,60}? to"
+    r"|context shift|limiting|slow copy"
     # it is not so
     r"|(?:is|are|was|were|be|been|has|have|had|did|does|do|will|would|may|can|could|must|should)"
     r"(?: not|n't|n’t)"
@@ -296,7 +305,7 @@ def weigh(text: str, under: str | None = None) -> Weight:
     if level is Level.WARNING:
         # A marked warning may quote any failure; what it says is left undone still counts.
         rest = _QUOTES_OF_FAILURE.sub(" ", rest)
-    if level is Level.ERROR and rest.strip():
+    if level is Level.ERROR and re.search(r"\w{3}", rest):
         return Weight.DOUBTFUL
     return Weight.DOUBTFUL if _DOUBT.search(rest) else Weight.NOTHING
 

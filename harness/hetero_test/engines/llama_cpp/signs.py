@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from hetero_test.engines.llama_cpp.patterns import CLOCK
 from hetero_test.engines.meaning import Level, level_of, said, weigh
+from hetero_test.engines.notes import Notes
 from hetero_test.engines.remarks import Lines
 from hetero_test.values.remark import Remark, Weight
 
@@ -57,13 +58,15 @@ _OLD_ERROR: Final = re.compile(
 """Errors of builds that mark no level, and those that backends print by themselves."""
 
 _HARMLESS: Final = re.compile(
-    r"normal during memory fitting|[Ff]ailed to allocate .*pinned memory"
+    r"normal during memory fitting"
     r"|ggml_cuda_init: failed to initialize \w+: "
     r"(?:no \w+-capable device|\w+ driver version is insufficient)"
     r"|logit bias = -inf"
 )
 """Errors that the engine itself calls normal, or that cost no more than speed or a backend that
-has no device: memory that is not pinned will do, and where the model is other lines tell."""
+has no device: where the model is other lines tell."""
+
+_NOTES: Final = Notes("hetero_test.engines.llama_cpp")
 
 
 def rule(text: str, *, listening: bool) -> Weight | None:
@@ -73,7 +76,7 @@ def rule(text: str, *, listening: bool) -> Weight | None:
         text: the line, without its clock.
         listening: the server took requests already.
     """
-    if _HARMLESS.search(text):
+    if _HARMLESS.search(text) or _NOTES.known(text):
         return Weight.KNOWN
     level = level_of(text)
     if level is Level.WARNING:
