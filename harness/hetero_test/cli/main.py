@@ -73,7 +73,9 @@ def main(argv: Sequence[str]) -> int:
 
 def _tell(text: str) -> None:
     """Standard error is for talk; a path that is not UTF-8 must not hide the message."""
-    line = f"hetero-test: {text}\n".encode("utf-8", "backslashreplace").decode("utf-8")
+    from hetero_test.publish.printable import visible_lines
+
+    line = f"hetero-test: {visible_lines(text)}\n"
     encoding = sys.stderr.encoding or "utf-8"
     sys.stderr.write(line.encode(encoding, "backslashreplace").decode(encoding))
     sys.stderr.flush()

@@ -105,13 +105,16 @@ def _put(text: str, out: Path | None) -> int:
 
 def _json(rig: object) -> str:
     """The rig as JSON, every fact an object with value, origin, source, low and high."""
-    import json
     from dataclasses import asdict
     from typing import Any, cast
 
+    from hetero_test.publish.printable import json_text
+
     values = {"schema": "hetero-test/rig/1", **asdict(cast("Any", rig))}
-    return json.dumps(values, indent=2, ensure_ascii=False) + "\n"
+    return json_text(values, indent=2)
 
 
 def _say(text: str) -> None:
-    print(f"hetero-test: {text}", file=sys.stderr)
+    from hetero_test.publish.printable import visible_lines
+
+    print(f"hetero-test: {visible_lines(text)}", file=sys.stderr)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from hetero_test.cli.options import add_arguments, out_dir
 from hetero_test.errors import ExitCode, UsageError
 from hetero_test.plan.options import RunOptions
-from hetero_test.publish.printable import visible
+from hetero_test.publish.printable import visible, visible_path
 from hetero_test.session.schedule import launches, planned_cells
 from hetero_test.values.record import Limits
 from hetero_test.values.run import NO_TRACE, Purpose
@@ -168,8 +168,8 @@ def _tell(command: RunCommand, record: Record, judgment: Judgment) -> int:
     if os.environ.get("GITHUB_STEP_SUMMARY"):
         report = build("markdown", record, judgment, out=out, redact=redact)
         if (why := write_summary(report, os.environ)) is not None:
-            print(f"hetero-test: warning: {why}", file=sys.stderr)
-    print(f"report: {out / 'report.md'}", flush=True)
+            print(f"hetero-test: warning: {visible(why)}", file=sys.stderr)
+    print(f"report: {visible_path(out / 'report.md')}", flush=True)
     if command.junit is not None:
         _write_junit(command.junit, build("junit", record, judgment, out=out, redact=redact))
     return exit_code(record, judgment)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from hetero_test.errors import ExitCode, HeteroTestError
+from hetero_test.publish.printable import visible_lines
 
 AS_IT_IS = "hetero-test-as-it-is"
 """How characters are written that an encoding lacks; see :func:`_as_it_is`."""
@@ -121,7 +122,7 @@ def finish(code: int) -> int:
             error.exit_code if isinstance(error, HeteroTestError) else ExitCode.COULD_NOT_FINISH
         )
         if code != ends_as and not isinstance(error, BrokenPipeError):
-            sys.stderr.write(f"hetero-test: error: {error}\n")
+            sys.stderr.write(f"hetero-test: error: {visible_lines(str(error))}\n")
         code = ends_as
         discard()
     with suppress(OSError):

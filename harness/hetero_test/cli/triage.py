@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hetero_test.cli.options import path
+from hetero_test.publish.printable import json_text, visible, visible_path
 
 if TYPE_CHECKING:
     import argparse
@@ -133,12 +134,7 @@ def run(args: argparse.Namespace) -> int:
     document = _redacted(document, _redactor(args))
     if args.html is not None:
         _write(args.html, _build("triage_html", document))
-    if args.json:
-        import json
-
-        text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    else:
-        text = _build("triage", document)
+    text = json_text(document, indent=2) if args.json else _build("triage", document)
     sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
     sys.stdout.flush()
     return int(ExitCode.PASS)
@@ -180,13 +176,13 @@ def _calibrate(args: argparse.Namespace, question: TriageQuestion, estimates: Es
     _write(args.rig, dump_rig(result.rig))
     for lesson in result.lessons:
         splits = "splits estimated" if lesson.splits is None else f"{lesson.splits} splits"
-        print(f"{lesson.variant}: {lesson.tok_s:.2f} tok/s, {splits}")
+        print(visible(f"{lesson.variant}: {lesson.tok_s:.2f} tok/s, {splits}"))
     for variant, why in result.passed_over:
-        print(f"{variant}: passed over, {why}")
+        print(visible(f"{variant}: passed over, {why}"))
     for device in result.rig.devices:
         for fitted in device.bandwidth_effective:
             kind = f"{fitted.workload.value} {fitted.quantization or ''}".strip()
-            print(f"{device.id} {kind}: {_range(fitted.gb_s)} GB/s")
+            print(visible(f"{device.id} {kind}: {_range(fitted.gb_s)} GB/s"))
     for noun, fact in (
         ("a graph split", result.rig.sync_us),
         ("a layer beside its reads", result.rig.layer_us),
@@ -194,7 +190,7 @@ def _calibrate(args: argparse.Namespace, question: TriageQuestion, estimates: Es
     ):
         if fact is not None:
             print(f"{noun}: {_range(fact)} µs")
-    print(f"wrote {args.rig}")
+    print(f"wrote {visible_path(args.rig)}")
     return int(ExitCode.PASS)
 
 

@@ -3,13 +3,20 @@ r"""Foreign text made harmless for a terminal: no control sequence ever gets thr
 What an engine, a driver or a file name brings may move the cursor, color the screen, rename
 the window, reverse the reading direction or hide letters. :func:`visible` drops complete ANSI
 sequences and writes every other character that cannot be seen as an escape (``\x1b``,
-``\u202e``), so that nothing is hidden and nothing acts.
+``\u202e``), so that nothing is hidden and nothing acts. JSON has escapes of its own:
+:func:`json_text` loses nothing. Whatever leaves this program goes through one of the two.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
 
 ELLIPSIS = "…"
 
@@ -82,6 +89,60 @@ def visible(text: str) -> str:
         return text
     shown = _ANSI.sub("", text).translate(_TABLE)
     return shown if _TABLE.marks.isdisjoint(shown) else _thinned(shown)
+
+
+def visible_lines(text: str) -> str:
+    """The same for a text of several lines, whose line feeds stay."""
+    return "\n".join(map(visible, text.split("\n")))
+
+
+_BYTES: Final = re.compile("[^\udc80-\udcff]+")
+
+
+def visible_path(path: Path) -> str:
+    """A path as it can be used again: visible, and bytes that are no text as those bytes."""
+    return _BYTES.sub(lambda found: visible(found.group()), str(path))
+
+
+def json_text(value: Any, *, indent: int | None = None) -> str:
+    """A JSON text, in which what cannot be seen is escaped, and a line feed at its end.
+
+    A reader of JSON gets every character back; halves of surrogate pairs, which stand for bytes
+    of arguments that were no UTF-8, are escaped as well.
+    """
+    text = json.dumps(value, ensure_ascii=False, indent=indent)
+    return _NOT_PLAIN.sub(lambda found: found.group().translate(_JSON), text) + "\n"
+
+
+def toml_string(text: str) -> str:
+    """A TOML basic string, likewise; lone surrogates, which TOML lacks, become question marks."""
+    sound = text.encode("utf-8", errors="replace").decode("utf-8")
+    # The short escapes of JSON are TOML's too.
+    shown = json.dumps(sound, ensure_ascii=False)
+    return _NOT_PLAIN.sub(lambda found: found.group().translate(_TOML), shown)
+
+
+_NOT_PLAIN: Final = re.compile(r"[^\n -~]+")
+
+
+class _Escaped(dict[int, str]):
+    """A table for :meth:`str.translate` that fills itself with escapes of what is unseen."""
+
+    def __init__(self, escape: Callable[[str], str]) -> None:
+        super().__init__()
+        self._escape = escape
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        shown = char if _shown(code) == char else self._escape(char)
+        self[code] = shown
+        return shown
+
+
+_JSON: Final = _Escaped(lambda char: json.dumps(char)[1:-1])
+_TOML: Final = _Escaped(
+    lambda char: f"\\u{ord(char):04x}" if ord(char) <= 0xFFFF else f"\\U{ord(char):08x}"
+)
 
 
 def _thinned(text: str) -> str:

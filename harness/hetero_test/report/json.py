@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
+from hetero_test.publish.printable import json_text
 from hetero_test.store.run_json import document
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ VECTORS = frozenset({"argv", "model_flags", "flags"})
 def build(record: Record, judgment: Judgment, *, redactor: Redactor) -> str:
     """The JSON document of schema ``hetero-test/run/1``, redacted."""
     data = _redacted(document(record, judgment, {}), redactor)
-    return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
+    return json_text(data, indent=1)
 
 
 def _redacted(value: Any, redactor: Redactor, key: str = "") -> Any:

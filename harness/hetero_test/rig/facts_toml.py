@@ -23,6 +23,7 @@ from pydantic import TypeAdapter, ValidationError, with_config
 
 from hetero_test.errors import MatrixError, UsageError
 from hetero_test.formats.toml_lines import Located, load
+from hetero_test.publish.printable import toml_string
 from hetero_test.rig.sourced import Origin, Sourced
 
 if TYPE_CHECKING:
@@ -206,13 +207,6 @@ def document(value: object, *, inline: tuple[type, ...] = ()) -> str:
     return "\n".join(_Writer((Sourced, *inline)).table(_items(value), ())) + "\n"
 
 
-def _text(value: str) -> str:
-    """A TOML basic string. Lone surrogates, which TOML cannot hold, become question marks."""
-    sound = value.encode("utf-8", errors="replace").decode("utf-8")
-    # JSON's escapes are TOML's, except that TOML wants DEL escaped as well.
-    return json.dumps(sound, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
 def _items(value: object) -> dict[str, Any]:
     """Keys and values that are worth writing."""
     if isinstance(value, dict):
@@ -232,7 +226,7 @@ def _inline(value: object) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return _text(value)
+            return toml_string(value)
         case int():
             return str(value)
         case float():
@@ -247,7 +241,7 @@ def _inline(value: object) -> str:
 
 
 def _key(name: str) -> str:
-    return name if _BARE_KEY.match(name) else _text(name)
+    return name if _BARE_KEY.match(name) else toml_string(name)
 
 
 class _Writer:

@@ -7,7 +7,6 @@ Frozen values to JSON texts and back; pydantic rebuilds them from their annotati
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from enum import Enum
@@ -20,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 from hetero_test.errors import StoreError
 from hetero_test.formats.files import STORED, read_bytes
 from hetero_test.formats.json import JsonError, parse_object
+from hetero_test.publish.printable import json_text
 from hetero_test.values.verdict import Result
 
 if TYPE_CHECKING:
@@ -269,24 +269,12 @@ def to_text(value: object, *, schema: str) -> str:
 
 
 def dumps(data: dict[str, Any]) -> str:
-    """A JSON text that any program can read.
-
-    An argument that was no UTF-8 holds surrogates, which only an escape can carry.
-    """
-    return _json(data) + "\n"
+    """A JSON text that any program can read, and nobody is misled by."""
+    return json_text(data)
 
 
 def _json(data: Any) -> str:
-    text = json.dumps(data, ensure_ascii=False)
-    return text if text.isascii() or _is_utf8(text) else json.dumps(data)
-
-
-def _is_utf8(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return json_text(data).rstrip("\n")
 
 
 def from_file(path: Path, kind: type[T], *, schema: str) -> T:
