@@ -81,11 +81,12 @@ class Redactor:
     def argv(self, args: Iterable[str]) -> tuple[str, ...]:
         """An argument vector, where a flag's value is an argument of its own."""
         out: list[str] = []
-        hide = False
+        hide, before = False, ""
         for arg in args:
             hidden = hide and not arg.startswith("-")
             out.append("<secret>" if hidden and self.patterns else self(arg))
-            hide = _is_secret_flag(arg)
+            hide = _is_secret_flag(arg) or (arg == "-p" and before.endswith("sshpass"))
+            before = arg
         return tuple(out)
 
     def learn(self, texts: Iterable[str], *, versions: Iterable[str] = ()) -> Redactor:
@@ -174,7 +175,7 @@ def _is_secret_flag(arg: str) -> bool:
     return _SECRET_FLAG.fullmatch(arg) is not None
 
 
-_SECRET_FLAG = re.compile(rf"--?(?:[\w-]*[-_])?(?i:{SECRET_WORD}|token|-hft)|-hft")
+_SECRET_FLAG = re.compile(rf"--?(?:[\w-]*[-_])?(?i:{SECRET_WORD}|token|pwd|-hft)|-hft")
 _CREDENTIALS = re.compile(r"://([^/\s:@]+):([^/\s@]+)@")
 _SECRET_NAME = re.compile(r"(?i)(?:^|_)(?:token|secret|password|passwd|key|credentials?)$")
 

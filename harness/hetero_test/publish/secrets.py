@@ -1,7 +1,7 @@
 """What gives a secret away by its shape: keys, credentials, addresses, folders of people.
 
 Shapes of keys are those that their issuers document (OpenAI, Hugging Face, GitHub, GitLab,
-Slack, AWS, Google, NVIDIA, npm, PyPI, JSON Web Tokens).
+Slack, AWS, Google, NVIDIA, npm, PyPI, JSON Web Tokens and those beside their shapes below).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 SECRET_WORD = (
     r"(?:api|access|private|secret|auth|client)[-_]?(?:key|token|secret)"
-    r"|(?:hf|hub|bearer|session|refresh|id)[-_]?token|secret|password|passwd|credentials?"
+    r"|(?:hf|hub|bearer|session|refresh|id)[-_]?token|secret|password|passwd|pass(?:phrase|code)"
+    r"|(?:account|shared[-_]?access|master|signing|encryption)[-_]?key|credentials?"
 )
 
 _SHAPES = (
@@ -23,10 +24,23 @@ _SHAPES = (
     r"|hf_[A-Za-z0-9]{16,}"
     r"|gh[pousr]_[A-Za-z0-9]{16,}"
     r"|github_pat_[A-Za-z0-9_]{20,}"
-    r"|gl(?:pat|dt|rt)-[A-Za-z0-9_-]{16,}"
-    r"|xox[abeprs]-[A-Za-z0-9-]{10,}"
-    r"|(?:AKIA|ASIA)[0-9A-Z]{16}"
-    r"|AIza[0-9A-Za-z_-]{35}"
+    r"|gl(?:pat|dt|rt|ft|soat|cbt|imt|ptt|agent)-[A-Za-z0-9_-]{16,}"
+    r"|xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}"
+    r"|(?:A3T[A-Z0-9]|A(?:BI|CC|KI|SI)A)[0-9A-Z]{16}"
+    r"|AIza[0-9A-Za-z_-]{35}|GOCSPX-[A-Za-z0-9_-]{20,}|ya29\.[A-Za-z0-9_-]{20,}"
+    r"|[rs]k_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9+/=]{16,}"  # Stripe
+    r"|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}"  # SendGrid
+    r"|(?:AC|SK)[0-9a-f]{32}(?![0-9a-f])"  # Twilio
+    r"|[0-9a-f]{32}-us[0-9]{1,2}\b|key-[0-9a-f]{32}\b"  # Mailchimp, Mailgun
+    r"|[0-9]{8,10}:[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])"  # Telegram
+    r"|[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}"  # Discord
+    r"|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}"  # Square
+    r"|shp(?:at|ca|pa|ss)_[0-9a-fA-F]{32}"  # Shopify
+    r"|do[opr]_v1_[0-9a-f]{32,}|dapi[0-9a-f]{32}"  # DigitalOcean, Databricks
+    r"|dckr_(?:pat|oat)_[A-Za-z0-9_-]{16,}|AKC[A-Za-z0-9]{30,}"  # Docker, Artifactory
+    r"|hv[bs]\.[A-Za-z0-9_-]{20,}|tskey-[a-z]+-[A-Za-z0-9-]{10,}"  # Vault, Tailscale
+    r"|(?:gsk|r8|rpa|sbp|ntn|figd|glsa|glc|sntrys|sntryu|lin_api|secret)_[A-Za-z0-9_=-]{24,}"
+    r"|(?:xai|pplx|PMAK|NRAK|pul)-[A-Za-z0-9-]{24,}"
     r"|(?:nvapi|npm|pypi)[-_][A-Za-z0-9_-]{20,}"
     r"|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"
 )
@@ -37,14 +51,29 @@ _IP = r"""
     (?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4})(?![\w:]))
 """
 
+_NAME = r"""[^\s/\\<>"':;,|*?]+"""
+_WINDOWS = r"(?:\\{1,4}|/)"
+"""A backslash, as it is or escaped in JSON, once or twice."""
+
 PATTERNS = rf"""
-  (?P<home>(?:/home/|/Users/|/media/|\\Users\\)) (?P<someone>[^\s/\\<>"':;,|*?]+)
+  (?P<key_block>-----BEGIN\ [A-Z\ ]{{0,30}}PRIVATE\ KEY(?:\ BLOCK)?-----[^-]*
+    (?:-----END\ [A-Z\ ]{{0,30}}-----)?)
+| (?P<windows>(?:\b[A-Za-z]:{_WINDOWS}|\\{{1,4}})(?:Users|Documents\ and\ Settings){_WINDOWS})
+    (?P<windows_user>{_NAME}(?:\ {_NAME}){{1,3}}(?=[\\/])|{_NAME})
+| (?P<home>/home/|/Users/|/media/) (?P<someone>{_NAME})
+| (?P<tilde>(?<![\w/.~)\]])~) (?P<tilde_user>[A-Za-z_][\w.-]*)(?=/)
 | (?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]*://) (?P<userinfo>[^\s/@<>"']+) @
 | (?P<scheme_word>(?i:\bauthorization["']?\s*[:=]\s*["']?\w+\s+)) (?P<header>[^\s"'<>]+)
+| (?P<cookie_word>(?i:\b(?:set-)?cookie)["']?\s*[:=]\s*["']?)
+    (?P<cookie>[^\s"'<>;]+=[^\s"'<>;]+(?:;\s*[^\s"'<>;=]+(?:=[^\s"'<>;]*)?)*)
+| (?P<sshpass>\bsshpass\s+(?:-v\s+)?-p\s*["']?) (?P<sshpass_value>[^\s"'<>]+)
+| (?P<pwd_word>(?i:(?<![A-Za-z])pwd)["']?\s*[:=]\s*["']?) (?P<pwd>(?![/~.$])[^\s"'<>&,;]+)
+| (?P<token_word>(?<![\w-])(?i:token)(?:=["']?|["']\s*:\s*["']))
+    (?P<token>(?!\d+(?:\W|$))[^\s"'<>&,;]{{6,}})
 | (?P<type_word>(?i:\b(?:bearer|basic)\ +)) (?P<bearer>(?=\S*[0-9=])[A-Za-z0-9._~+/=-]{{8,}})
 | (?P<variable>\b[A-Z0-9_]*(?:TOKEN|SECRET|PASSWORD|PASSWD|API_?KEY|ACCESS_?KEY|CREDENTIALS?)
     \s*=\s*["']?) (?P<variable_value>(?!\d{{1,6}}\b)[^\s"'<>]+)
-| (?P<flag>(?<![\w-])--?(?:[\w-]*[-_])?(?i:{SECRET_WORD}|token)(?:=|\ +)["']?)
+| (?P<flag>(?<![\w-])--?(?:[\w-]*[-_])?(?i:{SECRET_WORD}|token|pwd)(?:=|\ +)["']?)
     (?P<flag_value>(?!-)[^\s"'<>]+)
 | (?P<field>(?i:(?<![A-Za-z])(?:{SECRET_WORD}))["']?\s*[:=]\s*["']?) (?P<field_value>[^\s"'<>&,;]+)
 | (?P<query>[?&](?i:key|token|sig|signature|auth|code)=) (?P<query_value>[^\s"'<>&]+)
@@ -52,6 +81,8 @@ PATTERNS = rf"""
 | (?P<mac>(?<![0-9A-Fa-f:.-])[0-9A-Fa-f]{{2}}(?:(?P<sep>[:-])[0-9A-Fa-f]{{2}})
     (?:(?P=sep)[0-9A-Fa-f]{{2}}){{4}}(?![0-9A-Fa-f:-]))
 | (?P<mail>(?<![\w.+-])[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{{2,}}\b)
+| (?P<login>(?<![\w.+@/-])[A-Za-z_][\w.+-]*@
+    (?:(?!v?\d)(?![bqfs]\d+\b)[A-Za-z][\w-]*(?:\.[\w-]+)*|\d{{1,3}}(?:\.\d{{1,3}}){{3}}))(?![\w@])
 | {_IP}
 """
 
@@ -63,6 +94,12 @@ _VERSION_BEFORE = re.compile(
 
 _KEPT_BEFORE = {
     "someone": ("home", "<user>"),
+    "windows_user": ("windows", "<user>"),
+    "tilde_user": ("tilde", "<user>"),
+    "cookie": ("cookie_word", "<secret>"),
+    "sshpass_value": ("sshpass", "<secret>"),
+    "pwd": ("pwd_word", "<secret>"),
+    "token": ("token_word", "<secret>"),
     "header": ("scheme_word", "<secret>"),
     "bearer": ("type_word", "<secret>"),
     "variable_value": ("variable", "<secret>"),
@@ -80,8 +117,10 @@ def by_shape(match: re.Match[str]) -> str:
             return f"{groups[before]}{place}"
     if groups["userinfo"] is not None:
         return f"{groups['scheme']}<credentials>@"
-    if groups["shape"] is not None:
+    if groups["shape"] is not None or groups["key_block"] is not None:
         return "<secret>"
+    if groups["login"] is not None:
+        return "<user>@<host>"
     if groups["mac"] is not None:
         return "<mac>"
     if groups["mail"] is not None:
