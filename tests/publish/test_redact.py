@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -352,3 +353,28 @@ def test_an_address_with_a_port_never_survives(numbers: tuple[int, ...], port: i
     address = ".".join(map(str, numbers))
 
     assert redactor()(f"connect {address}:{port}") == f"connect <ip>:{port}"
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        "a",
+        "a.",
+        "a-",
+        "ab@",
+        "~a",
+        "0a",
+        "a b ",
+        "a:",
+        "\\",
+        "token=",
+        "cookie: a=b; ",
+        "-----BEGIN ",
+    ],
+)
+def test_a_long_line_takes_no_longer_than_its_length(part: str) -> None:
+    """Junk of an engine is redacted in a time that grows with its length and no faster."""
+    redact = Redactor()
+    began = time.monotonic()
+    redact(part * (200_000 // len(part)))
+    assert time.monotonic() - began < 5

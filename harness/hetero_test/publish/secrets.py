@@ -62,7 +62,7 @@ PATTERNS = rf"""
     (?P<windows_user>{_NAME}(?:\ {_NAME}){{1,3}}(?=[\\/])|{_NAME})
 | (?P<home>/home/|/Users/|/media/) (?P<someone>{_NAME})
 | (?P<tilde>(?<![\w/.~)\]])~) (?P<tilde_user>[A-Za-z_][\w.-]*)(?=/)
-| (?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]*://) (?P<userinfo>[^\s/@<>"']+) @
+| (?P<scheme>\b[a-zA-Z][a-zA-Z0-9+.-]{{0,30}}://) (?P<userinfo>[^\s/@<>"']+) @
 | (?P<scheme_word>(?i:\bauthorization["']?\s*[:=]\s*["']?\w+\s+)) (?P<header>[^\s"'<>]+)
 | (?P<cookie_word>(?i:\b(?:set-)?cookie)["']?\s*[:=]\s*["']?)
     (?P<cookie>[^\s"'<>;]+=[^\s"'<>;]+(?:;\s*[^\s"'<>;=]+(?:=[^\s"'<>;]*)?)*)
