@@ -43,15 +43,18 @@ def interpreter(version: str) -> str:
     """A Python of that version: this one, on PATH, or of pyenv; skips the test where none is."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     name = f"python{version}"
+    here = Path(sys.base_prefix, "bin", name)
     others = sorted(pyenv.glob(f"versions/{version}.*/bin/{name}"))
-    for found in (Path(sys.base_prefix, "bin", name), shutil.which(name), *others):
+    for found in map(shutil.which, (str(here), name, *map(str, others))):
         # A shim of pyenv is on PATH whether or not there is something behind it.
-        if (
-            found
-            and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
-        ):
-            return os.fspath(found)
+        if found is not None and answers(found):
+            return found
     pytest.skip(f"{name} is not on PATH")
+
+
+def answers(python: str) -> bool:
+    """Whether there is an interpreter behind a name."""
+    return subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hetero_test.engines.llama_cpp.log import Drafts, Moved
+from hetero_test.engines.llama_cpp.log import Drafts, MovedTensors
 from tests.engines.llama_cpp.samples import RPC0, RPC1, log, said
 
 
@@ -45,9 +45,9 @@ def test_repacked_weights() -> None:
     assert plain is not None
     assert repacked.weights_mib["CPU_REPACK"] == 1.85
     assert "CPU_REPACK" not in plain.weights_mib
-    assert Moved(tensor="token_embd.weight", others=21, preferred="CPU_REPACK", used="CPU") in (
-        repacked.moved
-    )
+    assert MovedTensors(
+        tensor="token_embd.weight", others=21, preferred="CPU_REPACK", used="CPU"
+    ) in (repacked.moved)
 
 
 def test_draft_model_is_told_from_the_main_one() -> None:

@@ -44,7 +44,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class MovedTensors:
     """Tensors whose preferred buffer type cannot hold them.
 
     Attributes:
@@ -86,7 +86,7 @@ class LoadedModel:
     weights_mib: Mapping[str, float]
     layers: Mapping[int, str]
     overrides: Mapping[str, str]
-    moved: tuple[Moved, ...]
+    moved: tuple[MovedTensors, ...]
     using: Mapping[str, str]
     contexts: tuple[Context, ...]
     lines: tuple[str, ...]

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from hetero_test.engines.lines import decoded
-from hetero_test.engines.llama_cpp.log import Context, LoadedModel, Moved
+from hetero_test.engines.llama_cpp.log import Context, LoadedModel, MovedTensors
 from hetero_test.engines.llama_cpp.patterns import text_of
 from hetero_test.engines.llama_cpp.tables import KEPT
 
@@ -127,7 +127,7 @@ class Models:
     def _moved(
         self, line: bytes, tensor: bytes, others: bytes, preferred: bytes, used: bytes
     ) -> None:
-        moved = Moved(
+        moved = MovedTensors(
             tensor=decoded(tensor),
             others=int(others),
             preferred=decoded(preferred),
@@ -212,7 +212,7 @@ class LoadingModel:
     weights_mib: dict[str, float] = field(default_factory=dict)
     layers: dict[int, str] = field(default_factory=dict)
     overrides: dict[str, str] = field(default_factory=dict)
-    moved: list[Moved] = field(default_factory=list)
+    moved: list[MovedTensors] = field(default_factory=list)
     using: dict[str, str] = field(default_factory=dict)
     contexts: list[LoadingContext] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
