@@ -52,11 +52,17 @@ TARGETS = {
     "plan/plan.py": "plan/test_plan.py",
     "plan/visible_devices.py": "plan/test_visible_devices.py",
     "session/schedule.py": "session/test_schedule.py",
+    "values/record.py": "values/test_index.py",
+    "values/run.py": "values/test_run.py",
     "values/run_ids.py": "judge/test_groups.py",
 }
 """Modules of the package, and the test file of each that is tried first."""
-EXTRA = ("session/test_extra_runs.py", "session/test_pinned_runs.py")
-"""Test files that hold the rest of what ``session/schedule.py`` does."""
+EXTRA = (
+    "session/test_extra_runs.py",
+    "session/test_pinned_runs.py",
+    "values/test_words.py",
+)
+"""Test files that hold the rest of what ``session/schedule.py`` and ``values/run.py`` do."""
 ALONE = {
     "session/effect.py": "session/test_effect.py",
     "session/state.py": "session/test_state.py",

@@ -92,6 +92,11 @@ def test_judging_grows_with_the_runs_and_not_with_their_square() -> None:
     assert calls(lambda: judge(large)) < 5 * calls(lambda: judge(small))
 
 
+def test_what_is_published_is_redacted_unless_it_was_asked_not_to_be() -> None:
+    """A manifest that says nothing of it is that of a report for strangers."""
+    assert record("0: A A", "1: A A").manifest.redact
+
+
 def test_an_index_is_made_once_for_a_record() -> None:
     """And its parts when somebody asks for them first."""
     made = record("0: A A", "1: A A")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import fields
+from hashlib import md5
 
 import pytest
 
 from hetero_test.values import run as values_run
 from hetero_test.values.outcome import Outcome
 from hetero_test.values.reading import Factor, Reading, differing
-from hetero_test.values.run import Cell, StateFinding, stream_md5
+from hetero_test.values.run import Cell, Probe, StateFinding, stream_md5
 from tests.runs import PLAIN, altered, made
 
 
@@ -33,6 +34,32 @@ def test_a_stream_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert {run.md5 for _ in range(5)} == {stream_md5((1, 2, 3))}
     assert hashed == [(1, 2, 3)]
+
+
+def test_the_hash_is_that_of_earlier_reports() -> None:
+    """Of the decimal ids joined by commas; without a stream there is none."""
+    assert made(stream=(1, 2, 3)).md5 == "55b84a9d317184fe61224bfb4a060fb0"
+    assert made(stream=()).md5 == "d41d8cd98f00b204e9800998ecf8427e"
+    assert made(stream=None).md5 is None
+
+
+def test_a_system_that_allows_md5_for_no_secret_can_hash_a_stream(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the rules of FIPS hold, md5 is there for those who say what it is not used for."""
+
+    def strict(text: bytes, *, usedforsecurity: bool = True) -> object:
+        assert not usedforsecurity
+        return md5(text, usedforsecurity=False)
+
+    monkeypatch.setattr(values_run, "md5", strict)
+
+    assert stream_md5((1, 2, 3)) == "55b84a9d317184fe61224bfb4a060fb0"
+
+
+def test_a_prompt_is_written_as_ids_with_blanks_between() -> None:
+    """One line, which the engine reads as a file of token ids."""
+    assert Probe(name="a", ids=(9, 10, 11), max_new=4).text == "9 10 11\n"
 
 
 def test_another_stream_has_another_hash() -> None:

@@ -50,7 +50,6 @@ class Lineup:
         self.planned = tuple(e.variant.id for e in record.manifest.variants if e.planned)
         known = record.index.rank.keys()
         self._groups = {group.residency.key: group for group in self.groups}
-        self._refusals: dict[tuple[str, str, int], str | None] = {}
         self._runs: dict[str, list[Run]] = {}
         mine = record.index.by_prompt.get(probe, ())
         for run in sorted(mine, key=lambda run: (run.order, run.repeat)):
@@ -58,6 +57,16 @@ class Lineup:
             if (run.variant in known) == (run.purpose is Purpose.ROUND):
                 self._runs.setdefault(run.variant, []).append(run)
         self.extra = tuple(name for name in self._runs if name not in known)
+        self._unsteady = self._found_unsteady()
+
+    def _found_unsteady(self) -> frozenset[tuple[str, object]]:
+        """Ids and residencies at which runs of one command gave several streams."""
+        seen: dict[tuple[str, object], set[tuple[int, ...] | None]] = {}
+        for name, runs in self._runs.items():
+            for run in runs:
+                if (run.usable or run.state.wrong_output) and run.residency.known:
+                    seen.setdefault((name, run.residency.key), set()).add(run.stream)
+        return frozenset(place for place, streams in seen.items() if len(streams) > 1)
 
     # ---- finding ------------------------------------------------------------------------
 
@@ -70,8 +79,8 @@ class Lineup:
         return next((run for run in self._runs.get(name, ()) if run.repeat == repeat), None)
 
     def group_of(self, run: Run) -> Group | None:
-        """The group in which a run is, or would be if it were usable."""
-        return self._groups.get(run.residency.key) if run.residency.known else None
+        """The group in which a run of known residency is, or would be if it were usable."""
+        return self._groups.get(run.residency.key)
 
     def pairs(self) -> tuple[Run, ...]:
         """The baseline's comparable runs in pairs with one shared size."""
@@ -83,18 +92,8 @@ class Lineup:
         )
 
     def refuses(self, reference: Run) -> str | None:
-        """Why a run cannot serve as a reference, or None when it can."""
-        if reference.key not in self._refusals:
-            self._refusals[reference.key] = self._refusal(reference)
-        return self._refusals[reference.key]
-
-    def _refusal(self, reference: Run) -> str | None:
-        streams = {
-            run.stream
-            for run in self.of(reference.variant)
-            if (run.usable or run.state.wrong_output) and run.residency.equals(reference.residency)
-        }
-        if len(streams) > 1:
+        """Why a run of known residency cannot serve as a reference, or None when it can."""
+        if (reference.variant, reference.residency.key) in self._unsteady:
             return f"its reference, variant {reference.variant}, does not repeat itself"
         return None
 
