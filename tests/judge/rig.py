@@ -22,8 +22,8 @@ CACHE = "--cache"
 LONGEST = 500
 
 
-class Flags:
-    """An engine's answers about flags: one cache size, of which the last occurrence counts."""
+class Unsized:
+    """An engine's answers about flags; no cache of it has a size that could be forced."""
 
     name = "values"
     drafter_flags = "--draft DIR"
@@ -41,6 +41,10 @@ class Flags:
     def combine(self, flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:
         """One after the other."""
         return (*flags, *variant_flags)
+
+
+class Flags(Unsized):
+    """One cache size beside them, of which the last occurrence counts."""
 
     def size(self, run: Run) -> int | None:
         """On a native pack the budget behind a run, else its final slots."""
@@ -64,9 +68,9 @@ class Flags:
         return (*without_cache(flags), CACHE, str(common)) if 2 * common >= size else None
 
 
-def engine() -> Engine:
+def engine(*, sized: bool = True) -> Engine:
     """The flags' engine, as far as planning asks anything of one."""
-    return Flags()  # type: ignore[return-value]
+    return Flags() if sized else Unsized()  # type: ignore[return-value]
 
 
 def slots(run: Run) -> int | None:
@@ -180,13 +184,18 @@ Play = Callable[[Cell, int], Run]
 
 
 def play(
-    asked: Manifest, play: World | Play, *, begun: Record | None = None, most: int = LONGEST
+    asked: Manifest,
+    play: World | Play,
+    *,
+    begun: Record | None = None,
+    most: int = LONGEST,
+    sized: bool = True,
 ) -> tuple[Record, list[Cell]]:
     """Run a matrix to its end; the record, and every cell in the order of its launch."""
     launch = play.run if isinstance(play, World) else play
     made = begun or Record(manifest=asked)
     cells: list[Cell] = []
-    while (cell := next_cell(made, engine())) is not None:
+    while (cell := next_cell(made, engine(sized=sized))) is not None:
         assert len(cells) < most, "the matrix does not end"
         cells.append(cell)
         count = len(made.runs) + len(made.warmup) + len(made.rechecks)

@@ -168,6 +168,8 @@ def test_swaps_or_shares_that_moved_between_repeats(key: str, words: str) -> Non
     assert warnings(made) == (words,)
     assert warnings(context(equal(), "1", 1, **{key: 2})) == ()
     assert warnings(context(equal(), "1", **{key: 2})) == ()
+    once = context(context(equal(), "1", 1, **{key: 2}), "1", 2, **{key: None})
+    assert warnings(once) == (), "what one log does not tell has not moved"
 
 
 def test_what_moves_between_prompts_has_not_moved_between_repeats() -> None:

@@ -11,7 +11,7 @@ from hetero_test.values.verdict import Conclusion, Kind
 from tests.judge.factories import probe, results
 from tests.judge.rig import CACHE, Play, World, asked, extra, keys, launch_of, play
 from tests.judge.rig import forced_size as size
-from tests.runs import beside
+from tests.runs import altered, beside
 
 APART = World(auto={"1": (5011,), "2": (5011,)})
 
@@ -270,6 +270,31 @@ def test_an_engine_that_cannot_force_a_size_has_no_home_baselines() -> None:
         return beside(made, budget=None)
 
     assert extra(play(asked(2), launch)[1]) == []
+
+
+def test_an_engine_without_sizes_has_its_baseline_at_home_as_it_is() -> None:
+    """Nothing is to be forced: the residency there is the engine's own."""
+    world = World(kind={"2": "RTX 3060"})
+    made, cells = play(asked(2), world, sized=False)
+    homes = [cell for cell in cells if cell.purpose is Purpose.HOME]
+
+    assert keys(homes) == ["0-home-2-1", "0-home-2-2"]
+    assert homes[0].flags == ("--pack", "p")
+    assert homes[0].env == (("CUDA_VISIBLE_DEVICES", "1"),)
+    assert judge(made).conclusion is Conclusion.PASS
+
+
+def test_an_engine_without_sizes_has_neither_anchors_nor_pairs() -> None:
+    """Another residency stays open, also beside runs of an anchor that strayed."""
+    made, cells = play(asked(1), World(auto={"1": (5011,)}), sized=False)
+    strays = tuple(
+        altered(run, variant="1f", purpose=Purpose.ANCHOR) for run in made.runs if run.of == "1"
+    )
+    begun = replace(made, runs=(*made.runs, *strays))
+
+    assert extra(cells) == []
+    assert results(judge(made), Kind.EXACT, "1") == ["INCONCLUSIVE"] * 2
+    assert extra(play(asked(1), World(), begun=begun, sized=False)[1]) == []
 
 
 def test_a_matrix_without_a_mask_has_no_home_baselines() -> None:
