@@ -45,8 +45,8 @@ def test_pinned_runs_have_the_recipe_and_the_smallest_size_that_was_seen() -> No
 def test_a_pinned_engine_without_sizes_has_the_recipe_alone() -> None:
     """Whatever its logs tell of sizes: it has no flag for one."""
     made, cells = play(asked(1, pinned=PINNED), World(), sized=False)
-
     mine = {cell.flags for cell in cells if cell.of == "1" and cell.purpose is Purpose.ROUND}
+
     assert mine == {("--pack", "p", "--adapt-every", "0", "--place", "1")}
     assert judge(made).conclusion is Conclusion.PASS
 
@@ -174,8 +174,7 @@ def test_a_recheck_has_the_recipe_although_no_size_can_be_forced() -> None:
 
     _, cells = play(asked(1), launch)
 
-    mine = {cell.flags for cell in cells if cell.of == "1" and cell.purpose is Purpose.ROUND}
-    assert mine == {("--pack", "p", "--adapt-every", "0", "--place", "1")}
+    assert cells[-1].flags == ("--pack", "p", "--adapt-every", "0", "--place", "1")
 
 
 def test_a_difference_that_the_recipe_removes_is_inconclusive() -> None:
