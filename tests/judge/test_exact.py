@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from hetero_test.judge.judge import judge
@@ -15,6 +17,7 @@ from tests.judge.factories import (
     of,
     only,
     record,
+    residency,
     results,
     stream,
     two_prompts,
@@ -378,3 +381,11 @@ def test_wrong_output_of_the_groups_first_variant_is_not_held_against_itself() -
     made = judged("0: A A", "1: B@5011 B<9@5011!TRUNCATED", "1f: A A")
 
     assert results(made, EXACT, "1") == ["SKIPPED", "INCONCLUSIVE"]
+
+
+def test_a_run_of_unknown_residency_does_not_make_its_reference_unsteady() -> None:
+    """What its log tells of the residency may be the same; that all was told is not known."""
+    unknown = replace(residency(), unknown="the log ends before its last line")
+    made = changed(record("0: A B", "1: A A"), "0", 2, residency=unknown)
+
+    assert results(judge(made), EXACT, "1") == ["PASS", "PASS"]
