@@ -116,13 +116,26 @@ ARRAY = "Handle 0x0010, DMI type 16, 23 bytes\nPhysical Memory Array\n\tNumber O
         ([("DIMM_A2", "BANK 1"), ("DIMM_B2", "BANK 3")], 2),
         ([("P1-DIMMA1", "x"), ("P2-DIMMA1", "x")], 2),
         ([("ChannelA-DIMM0", "BANK 0"), ("ChannelB-DIMM0", "BANK 2")], 2),
+        ([(f"Controller{n}-ChannelA-DIMM0", "BANK 0") for n in (0, 1)], 2),
+        ([(f"Controller0-ChannelA-DIMM{n}", "BANK 0") for n in (0, 1)], 1),
+        ([(f"Controller{n}-Channel{c}", "BANK 0") for n in (0, 1) for c in "ABCD"], 8),
+        ([("Controller0-DIMMA1", "BANK 0"), ("Controller1-DIMMB1", "BANK 0")], 2),
+        ([(f"Node0_Channel{n}_Dimm0", "x") for n in (0, 1, 10)], 3),
+        ([("DIMM 0", f"P{p}_Node{p}_Channel{n}_Dimm0") for p in (0, 1) for n in (0, 1)], 4),
+        ([(f"CPU{n}_DIMM_A{d}", f"NODE {n}") for n in (1, 2) for d in (1, 2)], 2),
+        ([(f"CPU0_MC{n}_CH0_DIMM0", "x") for n in (0, 1)], 2),
+        ([("DIMM 0", "P0 CHANNEL A"), ("DIMM 0", "P1 CHANNEL A")], 2),
+        ([("Channel-A-DIMM-0", "BANK 0"), ("Channel-B-DIMM-0", "BANK 1")], 2),
         ([("slot one", "x"), ("slot two", "y")], None),
     ],
 )
 def test_channels_are_counted_by_their_labels(
     slots: list[tuple[str, str]], channels: int | None
 ) -> None:
-    """Two modules on one channel are one channel; labels that say nothing leave it unknown."""
+    """Two modules on one channel are one channel; labels that say nothing leave it unknown.
+
+    Channels of one name on two sockets, nodes or memory controllers are two.
+    """
     text = ARRAY + EMPTY
     for slot, bank in slots:
         text += DIMM.format(slot=slot, bank=bank, speed=4800)

@@ -13,6 +13,7 @@ from hetero_test.rig import nvidia
 from hetero_test.rig.links import LinkSpeed
 from hetero_test.rig.nvidia import (
     Holding,
+    NvidiaDevice,
     parse_holders,
     parse_peer_access,
     parse_smi,
@@ -82,13 +83,43 @@ def test_output_without_header_and_units_is_read_by_the_fields_asked_for() -> No
         ("[N/A], NVIDIA GB10", True),
         ("0, NVIDIA Thor", True),
         ("24564 MiB, NVIDIA GeForce RTX 4090", False),
+        ("[Insufficient Permissions], NVIDIA A100-SXM4-80GB", False),
+        ("[GPU requires reset], NVIDIA H100 PCIe", False),
+        ("[Unknown Error], Quadro RTX 6000", False),
+        ("[Not Supported], Tesla T4", False),
+        ("ERR!, NVIDIA L4", False),
+        ("0, NVIDIA GeForce RTX 3060", False),
     ],
 )
 def test_devices_without_memory_of_their_own_are_unified(line: str, unified: bool) -> None:
-    """N/A, [N/A] or 0 for the memory is one that belongs to the system."""
+    """A device within a system on a chip has no memory of its own, and N/A, [N/A] or 0 is told.
+
+    Of a card whose memory the driver does not tell, the memory is unknown and no more.
+    """
     (device,) = parse_smi(line, ("memory.total", "name"))
     assert device.unified is unified
     assert device.name == line.split(", ")[1]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "N/A",
+        "[N/A]",
+        "[Not Supported]",
+        "[Insufficient Permissions]",
+        "[GPU requires reset]",
+        "[Unknown Error]",
+        "[GPU is lost]",
+        "[Some words of tomorrow]",
+        "ERR!",
+    ],
+)
+def test_words_in_the_place_of_a_value_are_no_value(words: str) -> None:
+    """Whatever the driver puts there is neither a number nor a name."""
+    columns = ("index", "name", "uuid", "memory.total", "memory.free", "power.limit")
+    (device,) = parse_smi(", ".join(["0", *[words] * 5]), columns)
+    assert device == NvidiaDevice(index=0)
 
 
 def test_unknown_values_are_none() -> None:
@@ -244,7 +275,8 @@ def test_nvml_tells_devices_peers_and_processes() -> None:
     assert answer.topology == {(0, 1): "PHB"}
     assert second.name is None
     assert second.holders is None
-    assert second.unified
+    assert second.memory_bytes is None
+    assert not second.unified
     assert library.open == 0
 
 

@@ -263,6 +263,23 @@ def test_a_superchip_shares_the_systems_memory(tmp_path: Path) -> None:
     assert chip.bandwidth_specified_gb_s.value == 273
 
 
+def test_a_card_that_does_not_tell_its_memory_is_still_a_card(tmp_path: Path) -> None:
+    """Without the right to see it, the memory is unknown and the card's own, never the system's."""
+    untold = "[Insufficient Permissions], [Insufficient Permissions]"
+    row = f"0, NVIDIA A100-SXM4-80GB, GPU-9, 00000000:01:00.0, {untold}, 0 %, 4, 4, 16, 16, 400, 1"
+    rig = readable(
+        tmp_path, probe_rig(machine(tmp_path, {"nvidia-smi --query-gpu": smi(row)}), IDLE)
+    )
+    card = rig.device("CUDA0")
+    assert card is not None
+    assert (card.memory_bytes, card.free_bytes) == (None, None)
+    assert card.device_class.value is DeviceClass.DISCRETE_GPU
+    assert card.device_class.origin is Origin.ASSUMED
+    assert card.pool is not None
+    assert card.pool.value == "CUDA0"
+    assert card.link is not None
+
+
 def halo(tmp_path: Path) -> Machine:
     """A Strix Halo with 2 GiB carved out of 128."""
     address = "0000:c5:00.0"

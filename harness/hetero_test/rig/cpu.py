@@ -215,14 +215,33 @@ def memory_bandwidth(
     )
 
 
+_CHANNEL = re.compile(
+    r"(?<![A-Z])CH(?:AN(?:NEL)?)?[-_ ]?(?P<name>[A-Z]|[0-9]{1,2})(?![A-Z0-9])", re.I
+)
+_LETTER = re.compile(r"(?:DIMM|DDR[345])[-_ ]?(?P<name>[A-Z])[-_ ]?[0-9]{1,2}(?![A-Z0-9])", re.I)
+"""``DIMM_A1``, ``DIMMB2``: the letter is the channel, the digit the slot in it."""
+_ABOVE = re.compile(
+    r"(?<![A-Z])(?P<kind>P|CPU|PROC|SOCKET|NODE|CONTROLLER|MC|IMC)[-_ ]?(?P<number>[0-9]{1,3})"
+    r"(?![A-Z0-9])",
+    re.I,
+)
+"""What has channels of its own, and thus a channel A each: socket, node, memory controller."""
+
+
 def _channel(bank: str, slot: str) -> str | None:
-    """The part of a slot's label that names its channel; board makers agree on no form."""
-    for label in (bank, slot):
-        if found := re.search(r"(?:(P\d|CPU\d|NODE ?\d).*?)?CHANNEL ?([A-Z0-9])\b", label, re.I):
-            return f"{found[1] or ''}/{found[2]}".upper()
-    # "DIMM_A1", "DIMMB2", "P1-DIMMA1": the letter is the channel, the digit the slot in it.
-    if found := re.search(r"(?:(P\d|CPU\d)[-_ ]?)?DIMM[-_ ]?([A-Z])\d\b", slot, re.I):
-        return f"{found[1] or ''}/{found[2]}".upper()
+    """Which channel a slot's labels name, with all that it is a part of; None: they name none.
+
+    Board makers agree on no form: ``P0 CHANNEL A``, ``Controller1-ChannelA-DIMM0``,
+    ``P0_Node1_Channel0_Dimm0``, ``CPU1_DIMM_A1``.
+    """
+    for form in (_CHANNEL, _LETTER):
+        for label in (bank, slot):
+            if channel := form.search(label):
+                above = {
+                    f"{found['kind']}{int(found['number'])}".upper()
+                    for found in _ABOVE.finditer(f"{bank} {slot}")
+                }
+                return "/".join((*sorted(above), channel["name"].upper()))
     return None
 
 

@@ -1,7 +1,8 @@
 """NVIDIA devices, by ``nvidia-smi`` in CSV and by the library NVML.
 
 The columns are found by their names, so any order and any selection is read, with or without a
-header and units. What a driver does not know (``N/A``, ``[N/A]``, ``[Not Supported]``) is None.
+header and units. What a driver does not know or does not tell (``N/A``, ``ERR!``, and whatever
+stands in brackets: ``[Not Supported]``, ``[GPU requires reset]``) is None.
 
 NVML (package ``nvidia-ml-py``) gives the same facts faster, with processes and peer access. Every
 call may fail alone ("not supported" on laptops, Jetson, in containers); that fact is None.
@@ -41,8 +42,13 @@ QUERY = (
 APPS_QUERY = ("gpu_uuid", "pid", "process_name", "used_memory")
 
 _UNKNOWN = re.compile(
-    r"\[?(?:n/?a|not supported|unknown error|insufficient permissions)\]?\Z", re.I
+    r"\[[^\[\]]*\]\Z|(?:n/?a|err!?|not supported|unknown error|insufficient permissions|"
+    r"gpu requires reset|gpu is lost|no data)\Z",
+    re.I,
 )
+"""In brackets the driver puts words in the place of a value, whatever the words are."""
+_INTEGRATED = re.compile(r"\b(?:nvgpu|GB10|Jetson|Tegra|Orin|Thor|Xavier)\b", re.I)
+"""Devices within a system on a chip, by the driver's name for them. They share its memory."""
 MOST_ROWS = 4096
 """Of cards or processes; what comes behind them is not read."""
 MOST_DEVICES = 256
@@ -72,7 +78,8 @@ class NvidiaDevice:
     address: str | None = None
     """``0000:01:00.0``."""
     memory_bytes: int | None = None
-    """None on devices that share the system's memory (GB10, Jetson)."""
+    """None where the driver does not tell it: of a device that shares the system's memory (GB10,
+    Jetson), and of a card where rights are missing or the card has failed."""
     free_bytes: int | None = None
     utilization_percent: float | None = None
     now: LinkSpeed | None = None
@@ -85,8 +92,12 @@ class NvidiaDevice:
 
     @property
     def unified(self) -> bool:
-        """Whether it shares the system's memory: the driver names no memory of its own."""
-        return not self.memory_bytes
+        """Whether it shares the system's memory, by its name.
+
+        That the driver names no memory is not enough: it does not for a card either, where
+        rights are missing or the card needs a reset.
+        """
+        return not self.memory_bytes and _INTEGRATED.search(self.name or "") is not None
 
 
 def parse_smi(text: str, columns: Sequence[str] | None = None) -> tuple[NvidiaDevice, ...]:

@@ -125,27 +125,27 @@ def _facts(
     unified = device.unified
     where = f"{source} names no memory of its own"
     memory = _fact(device.memory_bytes, source)
+    if memory is None and not unified:
+        untold = f"{source} does not tell its memory, and its name is not an integrated one's"
+        device_class, pool = assumed(DeviceClass.DISCRETE_GPU, untold), assumed(device_id, untold)
+    elif not unified:
+        own = f"{source} names memory of its own"
+        device_class, pool = measured(DeviceClass.DISCRETE_GPU, own), measured(device_id, own)
+    else:
+        device_class, pool = measured(DeviceClass.APU, where), measured(SYSTEM_POOL, where)
     if unified and memory_total is not None:
         memory = assumed(memory_total, f"{where}: it shares the system's")
     bandwidth = gpu_bandwidth(device.name, device.memory_bytes) if device.name else None
     return DeviceFacts(
         id=device_id,
-        device_class=(
-            measured(DeviceClass.APU, where)
-            if unified
-            else measured(DeviceClass.DISCRETE_GPU, f"{source} names memory of its own")
-        ),
+        device_class=device_class,
         name=measured(device.name, source) if device.name else None,
         address=measured(device.address, source) if device.address else None,
         uuid=measured(device.uuid, source) if device.uuid else None,
         memory_bytes=memory,
         free_bytes=_fact(device.free_bytes, source),
         bandwidth_specified_gb_s=bandwidth,
-        pool=(
-            measured(SYSTEM_POOL, where)
-            if unified
-            else measured(device_id, f"{source} names memory of its own")
-        ),
+        pool=pool,
         link=None if unified else watched.link,
         utilization_percent=watched.utilization_percent,
         utilization_under_load_percent=watched.utilization_under_load_percent,
