@@ -65,13 +65,16 @@ _STAMP = (
 _MARK = re.compile(
     rf"^\s*{_STAMP}?(?:(?:[\w-]+ )?\S{{1,24}}: +|\[\w[\w :/-]{{0,24}}\] *|\d+ +)?"
     r"(?:(?P<warning>\[?(?:warn(?:ing)?|W)\]?(?=[ :\]|]|$)|<4>|W\d{4} |\(WW\))"
-    r"|(?P<error>\[?(?:error|err|E|fatal|critical|F)\]?(?=[ :\]|])|<[0-3]>|[EF]\d{4} |\(EE\))"
-    r"|(?P<debug>\[?(?:debug|trace|verbose|D|V)\]?(?=[ :\]|])|<7>|[DV]\d{4} )"
+    r"|(?P<error>\[?(?:error(?! summary\b)|err|E|fatal|critical|F)\]?(?=[ :\]|])|<[0-3]>"
+    r"|[EF]\d{4} |\(EE\))"
+    # "V cache" is no level, nor is "error rate": a word of the sentence has no mark behind it.
+    r"|(?P<debug>\[?(?:debug|trace|verbose|D)\]?(?=[ :\]|])|\[V\]|<7>|[DV]\d{4} )"
     r"|(?P<other>\[?(?:info|note|notice|hint|I)\]?(?=[ :\]|])|<[56]>|I\d{4} ))",
     re.IGNORECASE,
 )
 # Words of a level in lower case are ordinary words; a single letter is a level in capitals only.
 _LETTER = re.compile(r"^[a-z]\b")
+_IN_A_SENTENCE = re.compile(r"[a-z]+ [a-z]")
 
 
 def level_of(text: str) -> Level:
@@ -81,7 +84,7 @@ def level_of(text: str) -> Level:
         return Level.NONE
     kind = found.lastgroup or ""
     word = found.group(kind).strip("[]")
-    if _LETTER.match(word):
+    if _LETTER.match(word) or (kind == "error" and _IN_A_SENTENCE.match(text, found.start(kind))):
         return Level.NONE
     return Level(kind)
 
@@ -94,10 +97,12 @@ _BAD = (
     r"|hangs?|corrupt(?:ed|ions?)?|bad|invalid|overflows?|overruns?|leaks?|rejected|skipped"
     r"|violations?|resets?|throttl(?:ed|ing)|degraded|anomal(?:y|ies)|aborts?|conflicts?|misses"
     r"|truncated|suppressed|evict(?:ed|ions?)|unused|killed|missing|ignored|disabled|denied"
+    r"|fallbacks?|stalls?"
 )
 _KINDS = r"(?:(?!and |but |or )[\w/#.-]+ ){0,3}?"
 _NO = r"(?:0(?:\.0+)?%?|none|no|nil|false|null|zero|ok|success)(?![\w.])"
 _NOTHING_BAD = re.compile(
+    r"\berror summary: *0 errors.*|"
     # no error, without any failures, zero dropped
     rf"\b(?:no|not an?|without(?: an?y?)?|zero|none|never|free of|neither) {_KINDS}(?:{_BAD})\b"
     r"(?! (?:be|been|in time)\b)"
@@ -109,13 +114,14 @@ _NOTHING_BAD = re.compile(
     rf"|\b(?:{_BAD})(?: (?:count|counter|rate|total|code|status|found|seen)){{1,2}}"
     rf" +(?:is |was |are |were )?{_NO}"
     rf"|\b(?:errors|failures|faults|warnings|dropped|overruns|timeouts|retries|rejected) +{_NO}"
-    r"|\berror (?:summary: *0 errors.*|summary|level|message received from .{0,40}corrected)\b"
+    r"|\berror (?:level|message received from .{0,40}corrected)\b"
     r"|\bcorrected error\b"
     # last error: cudaSuccess
     rf"|\b(?:{_BAD})\b[^;,.]{{0,20}}\b(?:cuda|hip|ur|ze|VK)?_?(?:RESULT_)?Success\b"
     # error checking is on; on error, if it fails, error handler, failover, fail-safe
-    rf"|\b(?:{_BAD})[ -]?(?:checks?|checking|correct\w*|handl\w+|report\w*|detect\w*|toleran\w*"
-    r"|limit|threshold|bound|margin|logs?|codes? (?:are|is|will)|callback|injection|budget|rate)\b"
+    rf"|\b(?:{_BAD})[ -]?(?:checks?|checking|correct\w*|handl(?:ers?|ing)|reporting"
+    r"|detect(?:ion|ors?)|toleran\w*|limit|threshold|bound|margin|logs?|codes? (?:are|is|will)"
+    r"|callback|injection|budget|rate)\b"
     rf"|\b(?:on|upon|in case of|case of|unless|until|avoids?|prevents?|to avoid|against"
     rf"|ignores? no) (?:an? |any )?(?:{_BAD})\b"
     rf"|\b(?:if|when|should|in case) (?:[\w-]+ ){{1,4}}?(?:{_BAD})\b"
@@ -130,6 +136,9 @@ _NOTHING_BAD = re.compile(
     r"|\buse [^.;]{1,60} instead\b|\boptional\b[^;]{0,80}|\berrors?=[a-z][\w-]*"
     rf"|\b(?:{_BAD}|panics?) would\b|\b(?:received|caught|got) SIG(?:TERM|INT|HUP)\b"
     r"|\b(?:shutting|shut) down (?:cleanly|gracefully)\b|\b\w+ is deprecated\b"
+    # a limit that is set, not one that was reached
+    r"|\btimeouts?[ =:]+(?:of )?[1-9][\d.]* ?(?:s|ms|sec(?:onds)?|min(?:utes)?)"
+    r"(?=[ \t]*(?:$|[,;)]))"
     r"|\bnothing (?:failed|lost|dropped|ignored|skipped)\b"
     rf"|\b(?:{_BAD}|out of memory) (?:is|are|was|were) (?:avoided|prevented|handled|corrected)\b"
     r"|\bnot (?:ignored|disabled|lost|skipped|dropped|rejected|refused|needed|required|necessary"
@@ -174,7 +183,12 @@ _ENGINE_WORD = re.compile(
     re.IGNORECASE,
 )
 # A named case and its result.
-_RESULT = re.compile(r":\s*(?:ok|pass(?:ed)?|success)\W*$", re.IGNORECASE)
+_RESULT = re.compile(
+    r":\s*(?:ok|pass(?:ed)?|success)\W*$|^\s*[A-Z][A-Z0-9_]+\(\w+=.*\): not supported \[\w+\]\s*$",
+    re.IGNORECASE,
+)
+# What the installer of some package says is no word of an engine.
+_INSTALLER = re.compile(r"^(?:npm|yarn|pnpm|pip) (?:warn|notice|info)\b", re.IGNORECASE)
 # Help: an option and what it does, a default in brackets, or a line set far in.
 _HELP = re.compile(
     r"^\s*-{1,2}[A-Za-z][\w-]*(?:,|(?:[ =][A-Z<\[{][\w<>\[\]{}|.,:-]*)?(?:  +|\t|$))"
@@ -224,14 +238,17 @@ _DOUBT = re.compile(
     r"\b(?:fail\w*|errors?|erroneous\w*|errored|faults?|faulted|abort\w*|panic\w*|exceptions?"
     r"|crash\w*|corrupt\w*|broken|killed|dead|died|hang(?:s|ing)?|hung|stuck|lost|violat\w+"
     r"|time[d]?[- ]?out|timeouts?|overflow\w*|underflow\w*|exhausted|malformed|never (?:rang|came"
-    r"|arrived|returned)|may (?:stall|fail|hang)|unstable|untrusted|Oops"
+    r"|arrived|returned)|may (?:stall|fail|hang)|unstable|untrusted|Oops|stalled|stall report"
+    r"|unresponsive|stop(?:s|ped) responding|offline|(?:is|are|was|went|goes) (?:down|away|gone)"
+    r"|off the bus|deadlock\w*|wedged|kernel BUG|status (?:0x(?!0+\b)|-?(?!0\b|[123]\d\d\b))\d+"
     # it was not taken
     r"|invalid|illegal|bad|wrong|unexpected\w*|unrecogni[sz]ed|unknown|undefined|mismatch\w*"
     r"|den(?:ied|ies)|refus(?:e|ed|es|ing)|reject\w*|no such|out of (?:memory|range|bounds"
     r"|resources|space|context|VRAM|buffer)|outside|past the (?:last|end)|mutually exclusive"
+    r"|not an? (?:\w+ )?(?:number|file|directory|folder|integer|path|device|model)|, got"
     r"|must match|no longer|less than|more than|requested more|not the \w+ you want"
     r"|returned -?[1-9]\d*|no \w+ found|no (?:\w+ )*found in|no valid"
-    r"|incompatible|exceed\w*|expected [A-Z:]+, got|takes \w+, .*\bor\b"
+    r"|incompatible|exceed\w*|expected [^;]{1,40}, (?:but )?(?:got|found|have)|takes \w+, .*\bor\b"
     # it does not fit
     r"|insufficient|too (?:small|large|big|many|few|old|long|short|wide)|not enough"
     r"|no (?:room|space)"
@@ -244,6 +261,8 @@ _DOUBT = re.compile(
     # it was left undone
     r"|ignor(?:ed|es|ing)|no effect|without effect|ineffective|has no meaning|meaningless"
     r"|no-op|noop|skip(?:s|ped|ping)|omitted|dropp(?:ed|ing)|discard(?:ed|ing|s)|bypass\w*"
+    r"|excluded|paused|unloaded|replaced (?:by|with)|matched (?:0|no\b|nothing)|has no \w+ left"
+    r"|(?:runs?|running|continu\w+|going on|goes on|proceed\w*|starting) without"
     r"|suppress\w*|unused|UNUSED|give[sn]? up|gave up|giving up|contribute nothing|overwritten"
     r"|will be overwritten|without \w+ support|"
     rf"{_BE} (?:\w+ )?off|off (?:for|because|since|as)\b|OFF"
@@ -256,7 +275,8 @@ _DOUBT = re.compile(
     r"|only (?:\w+ )?(?:supported|available|works?|possible)"
     r"|(?:is|are) (?:only|limited)|(?:changing|changed|setting|reducing|reduced|increasing|limiting"
     r"|lowering|lowered|moving|moved|switching|switched|forcing|forced) (?:the )?.{1,60}? to"
-    r"|context shift|limiting|slow copy"
+    r"|context shift\w*|limiting|slow (?:copy|path)|(?:through|via) (?:the )?host memory"
+    r"|using (?P<used>\d+) of (?!(?P=used)\b)\d+ (?:devices|GPUs|cards)"
     # it is not so
     r"|(?:is|are|was|were|be|been|has|have|had|did|does|do|will|would|may|can|could|must|should)"
     r"(?: not|n't|n’t)"
@@ -285,7 +305,7 @@ def weigh(text: str, under: str | None = None) -> Weight:
         under: the line that it continues, whose mark it shares.
     """
     text = text[:LONGEST]
-    if _TALK.match(text) or _RESULT.search(text):
+    if _TALK.match(text) or _RESULT.search(text) or _INSTALLER.match(text):
         return Weight.NOTHING
     level = level_of(text if under is None else under)
     told = said(text)
@@ -305,7 +325,7 @@ def weigh(text: str, under: str | None = None) -> Weight:
     if level is Level.WARNING:
         # A marked warning may quote any failure; what it says is left undone still counts.
         rest = _QUOTES_OF_FAILURE.sub(" ", rest)
-    if level is Level.ERROR and re.search(r"\w{3}", rest):
+    if level is Level.ERROR and re.search(r"[^\W\d_]{3}", rest):
         return Weight.DOUBTFUL
     return Weight.DOUBTFUL if _DOUBT.search(rest) else Weight.NOTHING
 
