@@ -323,7 +323,7 @@ def test_a_variant_for_each_of_no_devices_stays_in_the_plan_with_the_reason() ->
     (left,) = expanded(other, survey(1))
 
     assert why_not(left, rig=survey(1)) == (
-        "this rig has nothing that {device} stands for",
+        "this rig has no device",
         False,
         True,
     )
@@ -348,7 +348,7 @@ def test_a_second_device_that_is_not_there_rules_out_what_names_it(change: dict[
     (left,) = expanded(one, survey(1))
     (filled,) = expanded(one, survey(2))
 
-    assert why_not(left, rig=survey(1))[0] == "this rig has nothing that {other} stands for"
+    assert why_not(left, rig=survey(1))[0] == "this rig has no second device"
     assert plan(filled)["1"].planned
 
 
@@ -358,6 +358,43 @@ def test_a_name_in_braces_that_stands_for_nothing_stays_as_it_is() -> None:
 
     assert kept.flags == ("-ot", r"blk\.\d{1,2}=CPU")
     assert plan(replace(kept, needs=Needs()))["1"].planned
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("split over {device} and {other}", "split over 0 and the second device"),
+        ("experts in {other_buffer}", "experts in the second device's buffer"),
+        ("{half_layers} of them", "the half layers of them"),
+    ],
+)
+def test_a_name_says_in_words_what_is_not_there(name: str, told: str) -> None:
+    """No placeholder is left in what a report shows."""
+    each = replace(EACH, name=name, flags=("--dev", "{other}"))
+
+    (left,) = expanded(each, survey(1))
+
+    assert left.name == told
+    assert why_not(left, rig=survey(1))[0] == "this rig has no second device"
+
+
+def test_what_is_unknown_of_the_model_is_not_the_rigs_fault() -> None:
+    """A number of layers that no file tells is unknown; no device is missing."""
+    (left,) = expanded(replace(EACH, flags=("-ngl", "{half_layers}"), env=()), survey(1))
+
+    assert why_not(left, rig=survey(1))[0] == "unknown here: half layers"
+
+
+@pytest.mark.parametrize("option", ["only", "skip"])
+def test_the_id_of_the_file_stands_for_all_that_is_made_of_it(option: str) -> None:
+    """``--only on`` are ``on-0`` and ``on-1``; without a device it is the variant that has none."""
+    for count, made in ((2, {"on-0", "on-1"}), (0, {"on"})):
+        variants = (*expanded(EACH, survey(count)), ROLE)
+        chosen: dict[str, Any] = {option: ("on",)}
+        found = plan_variants(matrix(EACH, ROLE), variants, survey(count), drafter=True, **chosen)
+        left_out = {e.variant.id for e in found if e.why_not == f"left out by --{option}"}
+        expected = {"only": {"1"}, "skip": made}[option]
+        assert left_out == (expected if count else set())
 
 
 # ---- flags of the user's ------------------------------------------------------------------
@@ -392,9 +429,9 @@ def test_other_flags_are_the_users() -> None:
 # ---- nothing to compare -------------------------------------------------------------------
 
 
-def nothing(*entries: PlannedVariant) -> NothingToCompareError:
+def nothing(*entries: PlannedVariant, rig: Survey | None = None) -> NothingToCompareError:
     with pytest.raises(NothingToCompareError) as caught:
-        require_something((planned("0"), *entries), engine())
+        require_something((planned("0"), *entries), engine(), rig or survey())
     assert caught.value.exit_code is ExitCode.NOTHING_TO_COMPARE
     return caught.value
 
@@ -447,10 +484,24 @@ def test_all_that_is_missing_is_named() -> None:
     assert nothing(no("needs a model with experts")).hint is None
 
 
+def test_advice_is_what_can_help() -> None:
+    """Without a device a drafter helps nobody who needs both; one who needs it alone is helped."""
+    none = survey(0)
+    lacking = plan(replace(ROLE, needs=Needs(drafter=True, devices=(">=", 1))), drafter=False)["1"]
+    assert lacking.why_not == "needs a drafter"
+    assert nothing(lacking).hint == "give a drafter after -- (--draft DIR)"
+
+    hint = nothing(lacking, rig=none).hint
+
+    assert hint is not None
+    assert hint.startswith("no device was found (asked): use an engine that is built for")
+    assert "drafter" not in hint
+
+
 def test_one_placement_is_something() -> None:
     """Then there is something to compare; without it the same plan is refused."""
     entries = (planned("0"), no("needs a drafter"), planned("2"))
-    require_something(entries, engine())
+    require_something(entries, engine(), survey())
 
     assert nothing(*entries[1:-1]).hint == "give a drafter after -- (--draft DIR)"
 

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from hetero_test.engines.base import Engine, Survey
     from hetero_test.plan.matrix import Matrix
     from hetero_test.values.record import Manifest
+    from hetero_test.values.run import Device
     from hetero_test.values.variant import Variant
 
 COMPARE = {">=": ge, "==": eq, "<=": le}
 PLACEHOLDER = re.compile(r"\{([a-z]+(?:_[a-z]+)*)\}")
+NEEDS_A_DRAFTER = "needs a drafter"
+_MISSING = {"device": "device", "fast": "first device", "other": "second device"}
+"""What a placeholder of a device stands for, in words, where the rig has none."""
 
 
 def refuse_owned(flags: Sequence[str], matrix: Matrix) -> None:
@@ -50,12 +54,12 @@ def expand(
         if variant.for_each is None:
             out.append(_filled(variant, engine.placeholders(survey, flags, None)))
             continue
-        devices = survey.devices if variant.for_each == "device" else survey.devices[1:]
+        devices = _devices_of(variant, survey)
         if not devices:  # kept, so that the report says why it did not run
             out.append(_filled(variant, engine.placeholders(survey, flags, None)))
         out += [
             _filled(
-                replace(variant, id=f"{variant.id}-{device.id}"),
+                replace(variant, id=_id_of(variant, device)),
                 engine.placeholders(survey, flags, device),
             )
             for device in devices
@@ -63,15 +67,26 @@ def expand(
     return tuple(out)
 
 
+def _devices_of(variant: Variant, survey: Survey) -> Sequence[Device]:
+    """The devices for each of which a variant is made; none where it is made once."""
+    if variant.for_each is None:
+        return ()
+    return survey.devices if variant.for_each == "device" else survey.devices[1:]
+
+
+def _id_of(variant: Variant, device: Device) -> str:
+    return f"{variant.id}-{device.id}"
+
+
 def _filled(variant: Variant, values: Mapping[str, str]) -> Variant:
-    """A name that stands for nothing here stays as it is: see :func:`_unfilled`."""
+    """What stands for nothing here is told in words in the name, else kept for `_unfilled`."""
 
     def fill(text: str) -> str:
         return PLACEHOLDER.sub(lambda found: values.get(found.group(1), found.group()), text)
 
     return replace(
         variant,
-        name=fill(variant.name),
+        name=PLACEHOLDER.sub(lambda found: f"the {_missing(found.group(1))}", fill(variant.name)),
         flags=tuple(map(fill, variant.flags)),
         env=tuple((key, fill(value)) for key, value in variant.env),
         effect=tuple((part, fill(value)) for part, value in variant.effect),
@@ -79,9 +94,21 @@ def _filled(variant: Variant, values: Mapping[str, str]) -> Variant:
 
 
 def _unfilled(variant: Variant) -> str | None:
-    """A placeholder that this rig gives no value, such as a second device."""
+    """That this rig gives a placeholder no value, in words; None where all are filled in."""
     texts = (*variant.flags, *(value for _, value in (*variant.env, *variant.effect)))
-    return next((found.group() for found in map(PLACEHOLDER.search, texts) if found), None)
+    name = next((found.group(1) for found in map(PLACEHOLDER.search, texts) if found), None)
+    if name is None:
+        return None
+    of_device = name.partition("_")[0] in _MISSING
+    return f"this rig has no {_missing(name)}" if of_device else f"unknown here: {_missing(name)}"
+
+
+def _missing(name: str) -> str:
+    """A placeholder in words: ``other`` and ``other_buffer`` are the second device('s)."""
+    word, _, what = name.partition("_")
+    if word not in _MISSING:
+        return name.replace("_", " ")
+    return f"{_MISSING[word]}'s {what.replace('_', ' ')}" if what else _MISSING[word]
 
 
 def _not_there(option: str, name: str, known: Sequence[str], survey: Survey) -> Exception:
@@ -94,6 +121,25 @@ def _not_there(option: str, name: str, known: Sequence[str], survey: Survey) -> 
         f"{option} {name}: no such variant{suggestion(name, known)}",
         hint=f"variants here: {', '.join(known)}",
     )
+
+
+def _chosen(
+    option: str, names: Sequence[str], known: Sequence[str], matrix: Matrix, survey: Survey
+) -> tuple[str, ...]:
+    """The ids that are meant by ids of this rig and of the matrix file.
+
+    Raises:
+        UsageError: there is no such variant.
+        NothingToCompareError: what is missing is the device that it would be made for.
+    """
+    made_of = {
+        variant.id: [_id_of(variant, device) for device in _devices_of(variant, survey)]
+        for variant in matrix.variants
+    }
+    for name in names:
+        if name not in known and not made_of.get(name):
+            raise _not_there(option, name, known, survey)
+    return tuple(each for name in names for each in (made_of.get(name) or (name,)))
 
 
 def plan_variants(
@@ -116,18 +162,17 @@ def plan_variants(
         drafter: whether the model flags bring one.
         experts: whether the model is a mixture of experts, None where that is not known.
         cannot_fit: why a placement cannot fit its devices, from sizes alone.
-        only: ids; if there are any, no others are run.
-        skip: ids that are not run.
+        only: ids; if there are any, no others are run. The id of the file stands for all that
+            is made of it, one for each device.
+        skip: ids that are not run, likewise.
 
     Raises:
         UsageError: ``only`` or ``skip`` names a variant that is not there.
         NothingToCompareError: what is missing is the device that it would be made for.
     """
     known = [matrix.baseline.id, *(variant.id for variant in variants)]
-    for option, names in (("--only", only), ("--skip", skip)):
-        for name in names:
-            if name not in known:
-                raise _not_there(option, name, known, survey)
+    only = _chosen("--only", only, known, matrix, survey)
+    skip = _chosen("--skip", skip, known, matrix, survey)
     _refuse_clashes(matrix.baseline.id, known)
     if matrix.baseline.id in skip:
         raise UsageError(f"--skip {matrix.baseline.id}: the baseline cannot be skipped")
@@ -175,7 +220,7 @@ def _can_run(
 
     needs = variant.needs
     if needs.drafter is True and not drafter:
-        return no("needs a drafter")
+        return no(NEEDS_A_DRAFTER)
     if needs.drafter is False and drafter:
         return no("is for a model without a drafter")
     if None not in (needs.experts, experts) and needs.experts != experts:
@@ -192,9 +237,9 @@ def _can_run(
             return no(
                 f"needs {words}{number} device{plural}, {survey.device_count} found", few=True
             )
-    if (name := _unfilled(variant)) is not None:
+    if (why := _unfilled(variant)) is not None:
         few = survey.device_count is not None and survey.device_count < 2
-        return no(f"this rig has nothing that {name} stands for", few=few)
+        return no(why, few=few)
     if missing := _not_listed(variant, survey):
         return no(f"this engine's help does not list {', '.join(missing)}", refused=True)
     return PlannedVariant(variant=variant, planned=True)
@@ -212,7 +257,7 @@ def _is_number(word: str) -> bool:
     return word[1:2].isdigit()
 
 
-def require_something(planned: Sequence[PlannedVariant], engine: Engine) -> None:
+def require_something(planned: Sequence[PlannedVariant], engine: Engine, survey: Survey) -> None:
     """Refuse a plan in which nothing could be compared.
 
     Raises:
@@ -223,7 +268,12 @@ def require_something(planned: Sequence[PlannedVariant], engine: Engine) -> None
         return
     whys = dict.fromkeys(str(entry.why_not) for entry in rest)
     hints = []
-    if any("needs a drafter" in why for why in whys):
+    if survey.device_count == 0:
+        hints.append(
+            f"no device was found ({survey.how}): use an engine that is built for the devices of "
+            "this machine, and see that their driver works"
+        )
+    if any(_lacks_only_a_drafter(entry, survey) for entry in rest):
         hints.append(f"give a drafter after -- ({engine.drafter_flags})")
     if any("number of devices is unknown" in why for why in whys):
         hints.append("say how many devices there are with --devices N")
@@ -236,6 +286,13 @@ def require_something(planned: Sequence[PlannedVariant], engine: Engine) -> None
         f"({'; '.join(whys)})",
         hint="; ".join(hints) or None,
     )
+
+
+def _lacks_only_a_drafter(entry: PlannedVariant, survey: Survey) -> bool:
+    """Whether a drafter would let a variant run that cannot run without one."""
+    if entry.why_not != NEEDS_A_DRAFTER:
+        return False
+    return _can_run(entry.variant, survey, drafter=True, experts=None).planned
 
 
 def base_flags(manifest: Manifest, *, pinned: bool) -> tuple[str, ...]:

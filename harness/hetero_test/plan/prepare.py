@@ -74,7 +74,7 @@ def prepare(options: RunOptions) -> Ready:
         skip=options.skip,
     )
     variants = without_copies(variants, flags, os.environ)
-    plan.require_something(variants, family)
+    plan.require_something(variants, family, survey)
     made = probes(options, family, flags)
     refuse_overridden(variants, family.command(binaries, (), made[0], probe_file=Path("probe")))
     manifest = Manifest(

@@ -42,6 +42,27 @@ def test_none() -> None:
     assert listing(b"Available devices:\n  (none)\n").devices == ()
 
 
+@pytest.mark.parametrize(
+    "helper",
+    [
+        "BLAS: OpenBLAS (0 MiB, 0 MiB free)",
+        "BLAS: OpenBLAS (64000 MiB, 60000 MiB free)",
+        "AMX: AMX (0 MiB, 0 MiB free)",
+        "zDNN: IBM Z Neural Network Processing Assist (0 MiB, 0 MiB free)",
+        "HTP0: Hexagon (0 MiB, 0 MiB free)",
+    ],
+)
+def test_an_accelerator_without_memory_is_no_place_for_layers(helper: str) -> None:
+    """It is told in a note, and is neither the first device nor the second."""
+    gpus = ["CUDA0: A (24105 MiB, 1 MiB free)", "CUDA1: B (12000 MiB, 1 MiB free)"]
+    for lines, ids in (([helper], []), ([helper, *gpus], ["CUDA0", "CUDA1"])):
+        found = listing("\n".join(f"  {line}" for line in lines).encode())
+        assert [device.id for device in found.devices] == ids
+        (note,) = found.notes
+        assert note.startswith(helper.partition(":")[0])
+        assert "no memory of its own: no layers are placed on it" in note
+
+
 def test_two_cards_of_one_model_are_two_devices_of_one_kind() -> None:
     """Two entries of one backend with one name are two cards."""
     one, other = devices("CUDA0: NVIDIA GeForce RTX 3090", "CUDA1: NVIDIA GeForce RTX 3090")

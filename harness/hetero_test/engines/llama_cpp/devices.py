@@ -27,6 +27,8 @@ CPU: Final = "CPU"
 
 _LISTED = re.compile(r"^\s+(?P<id>\w+): (?P<name>.*) \((?P<total>\d{1,9}) MiB, \d{1,9} MiB free\)$")
 _NUMBER = re.compile(r"\d+$")
+_HELPERS: Final = frozenset({"BLAS", "AMX", "KleidiAI"})
+"""Backends that have no memory of their own, whatever size they print."""
 _TRANSLATED = re.compile(r"^Microsoft Direct3D12 \((?P<name>.+?)\)(?: \(Dozen\))?$")
 _DRIVER = re.compile(r"\s*\([^()]*\)$")
 
@@ -37,7 +39,8 @@ class Listing:
 
     Attributes:
         devices: distinct cards, in the engine's order.
-        notes: entries that are another name of a card already listed.
+        notes: entries that are no device of their own: another name of a card already listed,
+            or an accelerator that computes with the processor's memory.
     """
 
     devices: tuple[Device, ...]
@@ -48,9 +51,10 @@ def listing(output: bytes) -> Listing:
     """The devices that the engine's output lists, each card once.
 
     One card may be listed by two backends (CUDA and Vulkan), or by a driver and a layer that
-    translates to it. Two entries of one backend with one name are two cards.
+    translates to it. Two entries of one backend with one name are two cards. An accelerator
+    without memory (a BLAS library) holds no layers, so it is not a device to place them on.
     """
-    entries = [
+    listed = [
         Device(
             id=found["id"],
             name=found["name"],
@@ -60,19 +64,31 @@ def listing(output: bytes) -> Listing:
         for line in decoded(output)
         if (found := _LISTED.match(line)) and found["id"] != CPU
     ]
-    distinct = {entry.id: entry for entry in entries}
+    distinct = {entry.id: entry for entry in listed if not _is_helper(entry)}
     twins: dict[str, Device] = {}
     for entry in distinct.values():
         if (twin := _twin(entry, tuple(distinct.values()))) is not None:
             twins[entry.id] = twin
     return Listing(
         devices=tuple(entry for name, entry in distinct.items() if name not in twins),
-        notes=tuple(
-            f"{name} ({distinct[name].name}) is the same physical device as {twins[name].id}"
-            for name in distinct
-            if name in twins
+        notes=(
+            *(
+                f"{name} ({distinct[name].name}) is the same physical device as {twins[name].id}"
+                for name in distinct
+                if name in twins
+            ),
+            *(
+                f"{entry.id} ({entry.name}) has no memory of its own: no layers are placed on it"
+                for entry in listed
+                if _is_helper(entry)
+            ),
         ),
     )
+
+
+def _is_helper(entry: Device) -> bool:
+    """Whether an entry speeds the processor up and has no memory for layers."""
+    return not entry.memory_bytes or _backend(entry.id) in _HELPERS
 
 
 def _twin(entry: Device, entries: Sequence[Device]) -> Device | None:
