@@ -192,7 +192,7 @@ def test_a_pair_with_one_shared_size_stands_in_for_an_anchor_that_strayed() -> N
 
 def test_a_clipped_cache_with_an_equal_pair_passes() -> None:
     """A forced size that the engine clips is tested all the same, at a smaller one."""
-    made = judged(*APART, "1f: A@4100 -", "0s: C@4100 C@4100", "1s: C@4100 C@4100")
+    made = judged(*APART, "1f: C@4100 -", "0s: C@4100 C@4100", "1s: C@4100 C@4100")
 
     assert made.conclusion is Conclusion.PASS
 
@@ -230,7 +230,7 @@ def test_a_pair_whose_baseline_is_no_good_is_inconclusive(side: str) -> None:
 def test_each_pair_is_compared_with_the_baseline_of_its_size() -> None:
     """Two anchors that were clipped differently have each a baseline of their own size."""
     made = judged(
-        *("0: A A", "1: B@5011 B@5011", "2: C@4800 C@4800", "1f: A@4100 -", "2f: A@4000 -"),
+        *("0: A A", "1: B@5011 B@5011", "2: C@4800 C@4800", "1f: D@4100 -", "2f: E@4000 -"),
         *("0s: D@4100 D@4100", "1s: D@4100 D@4100"),
         *("0s-2: E@4000 E@4000", "2s: E@4000 E@4000"),
     )

@@ -69,6 +69,7 @@ def missing_for_a_pass(record: Record) -> list[str]:
             streams.setdefault(place(run), set()).add(run.stream)
     if any(len(of_one) > 1 for of_one in streams.values()):
         found.append("two runs of one residency differ")
+    found += [f"runs of {name} at one residency differ" for name in differing(record)]
     for entry in record.manifest.variants:
         for probe in record.manifest.probes:
             found += unsteady(record, entry.variant.id, probe.name)
@@ -84,6 +85,28 @@ def missing_for_a_pass(record: Record) -> list[str]:
     if not any(run.of in moved and tells(run) and has_equal(record, run) for run in record.runs):
         found.append("no placement that moved was equal to another one's run")
     return found
+
+
+def of_command(record: Record) -> list[Run]:
+    """Good runs that must repeat each other, with those that were made beside the rounds."""
+    ids = {entry.variant.id for entry in record.manifest.variants}
+    beside = [run for run in record.runs if run.purpose is not Purpose.ROUND]
+    made = [
+        *rounds(record),
+        *(run for run in beside if run.variant not in ids),
+        *(run for run in record.warmup if run.purpose is Purpose.WARMUP),
+        *(run for run in record.rechecks if run.purpose is Purpose.AFTER_HANG),
+    ]
+    planned = {entry.variant.id for entry in record.manifest.variants if entry.planned}
+    return [run for run in made if good(run) and run.of in planned]
+
+
+def differing(record: Record) -> list[str]:
+    """Variants that gave two streams at one residency on one list of devices, in any runs."""
+    streams: dict[Any, set[Any]] = {}
+    for run in of_command(record):
+        streams.setdefault((run.of, place(run), run.reading.devices), set()).add(run.stream)
+    return [key[0] for key, seen in streams.items() if len(seen) > 1]
 
 
 def groups_of(mine: Sequence[Run]) -> list[list[Run]]:
@@ -181,7 +204,9 @@ def test_a_fail_has_been_seen(record: Record) -> None:
             continue
         if verdict.kind is Kind.REPEAT:
             command = (verdict.variant, verdict.probe)
-            mine = [run for run in record.runs if run.key[:2] == command and good(run)]
+            own = [run for run in record.runs if run.key[:2] == command and good(run)]
+            beside = [r for r in of_command(record) if (r.of, r.probe) == command]
+            mine = [*own, *beside]
             streams = {(place(run), run.stream) for run in mine}
             assert len(streams) > len({where for where, _ in streams})
         else:
@@ -203,6 +228,53 @@ def recorded_once(record: Record) -> bool:
 def run_of(record: Record, variant: str, probe: str, repeat: int | None) -> Run:
     (found,) = (run for run in record.runs if run.key == (variant, probe, repeat))
     return found
+
+
+@slow
+@given(record=EITHER, data=st.data())
+def test_a_further_run_that_differs_never_leaves_a_pass(
+    record: Record, data: st.DataObject
+) -> None:
+    """A warm-up, a run after a hang or an extra run with another stream ends every PASS."""
+    base = record.manifest.variants[0].variant.id
+    mine = [run for run in rounds(record) if good(run) and run.variant == base]
+    assume(mine)
+    model = data.draw(st.sampled_from(mine))
+    purpose, name = data.draw(
+        st.sampled_from(
+            [
+                (Purpose.WARMUP, base),
+                (Purpose.AFTER_HANG, f"{base}w"),
+                (Purpose.SHARED, f"{base}s"),
+                (Purpose.HOME, f"{base}-home-4"),
+            ]
+        )
+    )
+    more = altered(
+        model, purpose=purpose, variant=name, repeat=9, order=10**6, stream=stream("OTHER")
+    )
+    where = {Purpose.WARMUP: "warmup", Purpose.AFTER_HANG: "rechecks"}.get(purpose, "runs")
+    held: dict[str, Any] = {where: (*getattr(record, where), more)}
+
+    assert judge(replace(record, **held)).conclusion is not PASS
+
+
+@slow
+@given(plan=PLANS, world=SOUND, repeats=st.integers(1, 4))
+def test_more_care_never_gives_a_better_verdict(plan: Any, world: World, repeats: int) -> None:
+    """A first launch that differs is no PASS, be it a repeat or a warm-up."""
+    launches = iter(range(10**6))
+
+    def first_differs(cell: Any, count: int) -> Run:
+        made = world.run(cell, count)
+        return altered(made, stream=stream("OTHER")) if next(launches) == 0 else made
+
+    careful, _ = play(replace(plan, repeats=repeats, warmup=1), first_differs)
+    judgment = judge(careful)
+
+    first, *others = [r for r in (*careful.warmup, *careful.runs) if r.of == "0"]
+    assume(any(good(run) and place(run) == place(first) for run in others))
+    assert judgment.conclusion is not PASS
 
 
 # ---- sound rigs, and rigs with one fault --------------------------------------------------

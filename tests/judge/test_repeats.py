@@ -9,7 +9,7 @@ import pytest
 from hetero_test.judge.judge import judge
 from hetero_test.judge.rules import renumbered
 from hetero_test.values.record import Ending
-from hetero_test.values.verdict import Kind, Result
+from hetero_test.values.verdict import Conclusion, Kind, Result
 from tests.judge.factories import (
     changed,
     context,
@@ -20,6 +20,7 @@ from tests.judge.factories import (
     run,
     two_prompts,
 )
+from tests.runs import beside
 
 REPEAT = Kind.REPEAT
 
@@ -241,3 +242,76 @@ def test_prompts_are_repeated_apart() -> None:
         ("0", "long", Result.PASS),
         ("1", "long", Result.FAIL),
     ]
+
+
+# ---- differences beside the rounds ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 5])
+def test_a_warm_up_that_differs_makes_the_baseline_noisy(repeats: int) -> None:
+    """A difference counts wherever it was seen: more care never gives a better verdict."""
+    words = " ".join(["A"] * repeats)
+    made = judged(f"0: {words}", f"1: {words}", warm=("0: Q",))
+
+    assert made.conclusion is Conclusion.INCONCLUSIVE
+    assert "the baseline does not repeat itself" in made.headline
+    assert results(made, Kind.REPEAT, "0") == ["FAIL"]
+    assert "warmup among them" in only(made, Kind.REPEAT, "0").reason
+    assert results(made, Kind.EXACT, "1") == ["INCONCLUSIVE"] * repeats
+
+
+def test_a_warm_up_at_another_residency_is_no_difference() -> None:
+    """Streams are compared at equal residency only, whatever the runs are for."""
+    made = judged("0: A A", "1: A A", warm=("0: Q@5011",))
+
+    assert made.conclusion is Conclusion.PASS
+
+
+def test_a_warm_up_without_a_known_residency_tells_nothing() -> None:
+    """What is not known is not held against the rounds."""
+    made = judged("0: A A", "1: A A", warm=("0: Q@?",))
+
+    assert made.conclusion is Conclusion.PASS
+
+
+def test_the_baseline_after_a_hang_counts_as_a_repeat() -> None:
+    """A rig that gives another stream after a hang does not repeat itself."""
+    made = judged("0: A A", "1: A A", "0w: Q")
+
+    assert made.conclusion is Conclusion.INCONCLUSIVE
+    assert "the baseline does not repeat itself" in made.headline
+
+
+def test_the_baseline_with_a_shared_size_counts_as_a_repeat_at_equal_residency() -> None:
+    """Another road to the same residency may not give another stream."""
+    made = judged("0: A A", "1: A A", "0s: Q Q")
+
+    assert made.conclusion is Conclusion.INCONCLUSIVE
+    assert "the baseline does not repeat itself" in made.headline
+
+
+def test_a_home_baseline_counts_as_a_repeat_at_equal_residency() -> None:
+    """So does the baseline alone on one device."""
+    made = judged("0: A A", "1: A A", "0-home-2: Q Q")
+
+    assert made.conclusion is Conclusion.INCONCLUSIVE
+    assert "the baseline does not repeat itself" in made.headline
+
+
+def test_a_variant_that_differs_in_an_extra_run_fails_its_repeat() -> None:
+    """A variant that gives two streams at one residency is a FAIL of its repeats."""
+    made = judged("0: A A", "1: A A", "1s: Q Q")
+
+    assert made.conclusion is Conclusion.FAIL
+    assert results(made, Kind.REPEAT, "1") == ["FAIL"]
+
+
+def test_a_warm_up_that_differs_under_moved_swaps_is_run_again_as_the_command_it_is() -> None:
+    """What may explain it is looked at with the pinned recipe, under the id of the rounds."""
+    made = record("0: A A", "1: A A", "0p: A A", warm=("0: Q",))
+    made = context(context(made, "0", swaps=3), "1", swaps=3)
+    made = replace(made, warmup=tuple(beside(run, swaps=9) for run in made.warmup))
+    verdict = only(judge(made), Kind.REPEAT, "0")
+
+    assert (verdict.result, verdict.recheck) == (Result.INCONCLUSIVE, "p")
+    assert "with the pinned recipe the streams are equal" in verdict.reason

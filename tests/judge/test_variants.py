@@ -88,14 +88,14 @@ def test_tied_only_by_its_anchor_it_was_never_compared_at_its_own_residency() ->
 
 def test_tied_by_a_pair_it_is_exact_likewise() -> None:
     """A pair stands in for the anchor."""
-    made = judged(*APART, "1f: A@4100 -", "0s: C@4100 C@4100", "1s: C@4100 C@4100")
+    made = judged(*APART, "1f: C@4100 -", "0s: C@4100 C@4100", "1s: C@4100 C@4100")
 
     assert standing(made, "1") == (True, False, True)
 
 
 @pytest.mark.parametrize(
     "tie",
-    [("1f: A A",), ("1f: A@4100 -", "0s: C@4100 C@4100", "1s: C@4100 C@4100")],
+    [("1f: A A",), ("1f: C@4100 -", "0s: C@4100 C@4100", "1s: C@4100 C@4100")],
     ids=["anchor", "pair"],
 )
 def test_the_others_of_a_group_reach_the_baseline_by_the_tie_of_its_first(

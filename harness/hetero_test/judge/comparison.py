@@ -8,6 +8,7 @@ more than a handful of tokens.
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from hetero_test.judge.groups import (
@@ -23,6 +24,8 @@ from hetero_test.values.run import Purpose, RunState
 from hetero_test.values.verdict import LEAST_TOKENS, Result, Verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
     from hetero_test.judge.groups import Group
     from hetero_test.values.record import Record
     from hetero_test.values.run import Run
@@ -57,6 +60,7 @@ class Lineup:
             if (run.variant in known) == (run.purpose is Purpose.ROUND):
                 self._runs.setdefault(run.variant, []).append(run)
         self.extra = tuple(name for name in self._runs if name not in known)
+        self._further = _further(record, probe, [self._runs[name] for name in self.extra])
         self._unsteady = self._found_unsteady()
 
     def _found_unsteady(self) -> frozenset[tuple[str, object]]:
@@ -66,6 +70,9 @@ class Lineup:
             for run in runs:
                 if (run.usable or run.state.wrong_output) and run.residency.known:
                     seen.setdefault((name, run.residency.key), set()).add(run.stream)
+        for name, further in self._further.items():
+            for run in further:
+                seen.setdefault((name, run.residency.key), set()).add(run.stream)
         return frozenset(place for place, streams in seen.items() if len(streams) > 1)
 
     # ---- finding ------------------------------------------------------------------------
@@ -73,6 +80,10 @@ class Lineup:
     def of(self, name: str) -> tuple[Run, ...]:
         """The runs under one id, by repeat."""
         return tuple(sorted(self._runs.get(name, ()), key=lambda run: run.repeat))
+
+    def further(self, name: str) -> tuple[Run, ...]:
+        """Comparable runs of a variant beside its rounds: warm-ups, extra runs, after a hang."""
+        return tuple(self._further.get(name, ()))
 
     def run(self, name: str, repeat: int) -> Run | None:
         """One run, or None without a record of it."""
@@ -190,3 +201,19 @@ class Lineup:
             against=(reference.variant, reference.repeat),
             difference=difference,
         )
+
+
+def _further(
+    record: Record, probe: str, extra: Iterable[Iterable[Run]]
+) -> Mapping[str, Sequence[Run]]:
+    """Comparable runs beside the rounds, by the variant behind them.
+
+    A difference counts wherever it was seen, so that more care never gives a better verdict.
+    """
+    before = (run for run in record.warmup if run.purpose is Purpose.WARMUP)
+    after = (run for run in record.rechecks if run.purpose is Purpose.AFTER_HANG)
+    found: dict[str, list[Run]] = {}
+    for run in chain(before, *extra, after):
+        if run.probe == probe and comparable(run):
+            found.setdefault(run.of, []).append(run)
+    return found

@@ -61,10 +61,13 @@ def settle(record: Record, verdict: Verdict, run: Run, reference: Run) -> Verdic
     pinned, cause = record.manifest.pinned, _cause(run, reference)
     if pinned.asked and cause is not None and (left := _left_moving(record, run, reference)):
         return _open(verdict, left, "the pinned recipe is not complete here")
-    question = doubt(record, run, reference)
-    if question is None:
-        return verdict
-    again, before = (_again(record, question, side) for side in (run, reference))
+    question, repeats = doubt(record, run, reference), verdict.kind is Kind.REPEAT
+    if question is None or (repeats and question is Question.CONFIRM):
+        return verdict  # runs of one command that differ were seen more than once
+    again, before = (
+        _again(record, question, verdict.variant if repeats else side.variant, run.probe)
+        for side in (run, reference)
+    )
     if question is Question.CONFIRM:
         settled = _confirmed(verdict, ((run, again), (reference, before)))
     else:
@@ -83,8 +86,8 @@ def _cause(run: Run, reference: Run) -> str | None:
     return None if run.state is RunState.TRUNCATED else moved(run, reference)
 
 
-def _again(record: Record, question: Question, run: Run) -> tuple[Run, ...]:
-    return record.index.again.get((recheck_id(run.variant, question), run.probe), ())
+def _again(record: Record, question: Question, name: str, probe: str) -> tuple[Run, ...]:
+    return record.index.again.get((recheck_id(name, question), probe), ())
 
 
 def _open(verdict: Verdict, cause: str, why: str) -> Verdict:

@@ -72,7 +72,8 @@ def _repeat(lineup: Lineup, name: str) -> Verdict:
 
     if runs and all(run.state.never_started for run in runs):
         return say(Result.SKIPPED, f"{runs[0].state}: {runs[0].reason}")
-    if (unequal := _unequal(lineup, name, usable)) is not None:
+    further = lineup.further(name) if name in lineup.planned else ()
+    if (unequal := _unequal(lineup, name, usable, further)) is not None:
         return unequal
     if _all_strayed(lineup, runs):
         return say(Result.SKIPPED, "the forced residency was not reached")
@@ -124,22 +125,29 @@ def renumbered(lists: Iterable[tuple[str, ...]]) -> str | None:
     return None
 
 
-def _unequal(lineup: Lineup, name: str, usable: Sequence[Run]) -> Verdict | None:
-    """A difference between repeats of one residency, whatever became of the others.
+def _unequal(
+    lineup: Lineup, name: str, usable: Sequence[Run], further: Sequence[Run]
+) -> Verdict | None:
+    """A difference between runs of one residency, whatever became of the others.
 
-    Of several differences the one that nothing else explains is told.
+    Of several differences the one that nothing else explains is told. Extra runs of one id are
+    held against each other in a verdict of their own.
     """
+    every = (*usable, *further)
     pairs = [
         (one, other)
-        for one, other in combinations(usable, 2)
+        for one, other in combinations(every, 2)
         if one.stream != other.stream
+        and (one.variant != other.variant or one.variant == name or one not in further)
         and one.residency.equals(other.residency)
         and renumbered((one.reading.devices, other.reading.devices)) is None
     ]
     if not pairs:
         return None
     one, other = min(pairs, key=lambda pair: moved(*pair) is not None)
-    mates = [run for run in usable if run.residency.equals(one.residency)]
+    mates = [run for run in every if run.residency.equals(one.residency)]
+    beside = dict.fromkeys(run.purpose.value for run in mates if run in further)
+    of_what = f"runs, {', '.join(beside)} among them" if beside else "repeats"
     assert one.stream is not None
     assert other.stream is not None
     difference = first_difference(other.stream, one.stream)
@@ -150,7 +158,7 @@ def _unequal(lineup: Lineup, name: str, usable: Sequence[Run]) -> Verdict | None
         variant=name,
         probe=lineup.probe,
         result=Result.FAIL,
-        reason=f"{len({run.stream for run in mates})} distinct streams in {len(mates)} repeats "
+        reason=f"{len({run.stream for run in mates})} distinct streams in {len(mates)} {of_what} "
         f"({lettering(mates)}), first at token {difference.index}{prefix}",
         difference=difference,
     )

@@ -177,9 +177,10 @@ def _rechecks(record: Record, engine: Engine) -> Iterator[Cell]:
         sides = [] if verdict.against is None else [verdict.against[0]]
         for name in (*sides, verdict.variant):
             extra = recheck_id(name, question)
-            if (extra, verdict.probe) in given_up:
+            made = record.index.by_command.get((name, verdict.probe))
+            if (extra, verdict.probe) in given_up or made is None:
                 continue
-            run = record.index.by_command[name, verdict.probe][0]
+            run = made[0]
             for repeat in range(1, record.manifest.repeats + 1):
                 if (extra, verdict.probe, repeat) not in done:
                     yield _again(record, engine, run, question, repeat)
