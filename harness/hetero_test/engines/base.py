@@ -5,6 +5,7 @@ The road is shared; the shape of a log, and how a run is driven, are each engine
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,6 +71,21 @@ class Asked:
     probe: Probe
     survey: Survey
     folder: Path
+
+    @property
+    def mask(self) -> str | None:
+        """What gives devices other numbers than the survey may have seen; None where nothing does.
+
+        A number alone then tells no card: the log's own name of it rules.
+        """
+        set_here = [f"{name}={value}" for name, value in self.env.items() if _MASK.search(name)]
+        return " ".join(sorted(set_here)) or None
+
+
+_MASK = re.compile(
+    r"_VISIBLE_DEVICES$|_DEVICE_ORDER$|^ZE_AFFINITY_MASK$|^ONEAPI_DEVICE_SELECTOR$"
+    r"|^GPU_DEVICE_ORDINAL$"
+)
 
 
 class Engine(Protocol):

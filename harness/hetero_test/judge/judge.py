@@ -41,7 +41,9 @@ def judge(record: Record) -> Judgment:
     told = evidence(record)
     summaries = summaries_of(record, found, told)
     conclusion, reason = _conclusion(record, found, summaries, told)
-    warnings = (*record.manifest.warnings, *record.warnings, *cautions(record, found, told))
+    warnings = [*record.manifest.warnings, *record.warnings, *cautions(record, found, told)]
+    if conclusion is Conclusion.FAIL and (versions := _several_versions(record)) is not None:
+        warnings.append(versions)
     return Judgment(
         conclusion=conclusion,
         headline=headline(record, conclusion, reason, found, summaries),
@@ -60,13 +62,13 @@ def _conclusion(
     told: Evidence,
 ) -> tuple[Conclusion, str]:
     """The conclusion and the reason for it, by the rules in their order."""
+    fails = [verdict for verdict in found if verdict.result is Result.FAIL]
+    noisy = _noisy_baseline(record, fails) if fails else None
+    if fails and noisy is None:
+        return Conclusion.FAIL, _about(fails[0])
     if (versions := _several_versions(record)) is not None:
         return Conclusion.INCONCLUSIVE, versions
-    fails = [verdict for verdict in found if verdict.result is Result.FAIL]
-    if fails:
-        noisy = _noisy_baseline(record, fails)
-        if noisy is None:
-            return Conclusion.FAIL, _about(fails[0])
+    if noisy is not None:
         return Conclusion.INCONCLUSIVE, noisy
     if record.ending is not Ending.COMPLETE:
         return Conclusion.INCONCLUSIVE, unfinished(record)
@@ -100,7 +102,7 @@ def _nothing_moved(
 
 
 def _several_versions(record: Record) -> str | None:
-    """Placement and engine that changed together cannot be told apart, whatever came of it."""
+    """Equal streams of two engines tell of no placement; a difference stays one all the same."""
     told = dict.fromkeys(r.reading.version for r in record.runs if r.reading.version is not None)
     if len(told) < 2:
         return None

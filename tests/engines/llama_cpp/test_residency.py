@@ -198,7 +198,8 @@ def test_another_card_under_a_devices_number_is_unknown(without: str, tmp_path: 
         "the device list changed: RPC1 was 127.0.0.1:50053, now 127.0.0.1:9"
     )
     assert "RPC1: 127.0.0.1:9" in other.devices
-    assert reading(log, tmp_path, CUDA_VISIBLE_DEVICES="1").residency.known  # on purpose
+    # No mask of this machine gives another machine's device another number.
+    assert not reading(log, tmp_path, CUDA_VISIBLE_DEVICES="1").residency.known
 
 
 def test_devices_that_are_named_before_the_model_are_its_own() -> None:
@@ -282,3 +283,66 @@ def test_memory_in_words() -> None:
 def test_ranges(numbers: list[int], text: str) -> None:
     """Runs of numbers are written with their ends."""
     assert ranges(numbers) == text
+
+
+CARDS = tuple(
+    Device(id=f"CUDA{n}", name=name, kind=f"CUDA {name}")
+    for n, name in enumerate(("NVIDIA GeForce RTX 3090", "NVIDIA GeForce RTX 2070"))
+)
+
+
+class Masked:
+    """A model that is all on CUDA0, whichever card that is.
+
+    Args:
+        folder: for the log.
+        cards: as they were listed.
+    """
+
+    def __init__(self, folder: Path, cards: tuple[Device, ...] = CARDS) -> None:
+        self._folder = folder
+        self._survey = Survey(devices=cards, device_count=2, how="", known_flags=None)
+
+    def __call__(self, name: str | None, mask: str | None) -> Residency:
+        """The residency by a log that calls CUDA0 by this name."""
+        using = f"using device CUDA0 ({name}) (unknown id) - 7000 MiB free\n"
+        (self._folder / "stderr").write_text(
+            "loaded meta data with 27 key-value pairs and 39 tensors from m.gguf\n"
+            + ("" if name is None else using)
+            + "load_tensors:        CUDA0 model buffer size =    10.00 MiB\n"
+        )
+        asked = Asked(
+            flags=(),
+            env={} if mask is None else {"CUDA_VISIBLE_DEVICES": mask},
+            probe=Probe(name="p", ids=(1, 2), max_new=4),
+            survey=self._survey,
+            folder=self._folder,
+        )
+        read_log = llama_reading.read(self._folder / "stdout", self._folder / "stderr", asked)
+        return read_log.residency
+
+
+def test_behind_a_mask_the_name_in_the_log_tells_the_card(tmp_path: Path) -> None:
+    """A mask gives a card another number, so its kind is that of the name that the log gives."""
+    on_card = Masked(tmp_path)
+    plain, swapped = on_card(CARDS[0].name, None), on_card(CARDS[1].name, "1,0")
+    assert on_card(CARDS[0].name, "0,1").equals(plain)
+    assert swapped.known
+    assert not swapped.equals(plain)
+    assert "RTX 2070" in (swapped.main_kind or "")
+
+
+def test_a_card_that_no_line_names_is_like_itself_behind_one_mask_alone(tmp_path: Path) -> None:
+    """Without a name a number behind a mask is no card, whatever was listed under it."""
+    on_card = Masked(tmp_path)
+    unnamed = on_card(None, "1,0")
+    assert unnamed.equals(on_card(None, "1,0"))
+    assert not unnamed.equals(on_card(None, "0,1"))
+    assert not unnamed.equals(on_card(None, None))
+
+
+def test_one_name_of_cards_of_several_declared_kinds_tells_no_kind(tmp_path: Path) -> None:
+    """Two cards of one name that the user calls different are not told apart by their name."""
+    cards = tuple(replace(CARDS[0], id=f"CUDA{n}", kind=f"kind {n}") for n in range(2))
+    on_card = Masked(tmp_path, cards)
+    assert not on_card(CARDS[0].name, "0").equals(on_card(CARDS[0].name, "1"))

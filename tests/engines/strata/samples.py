@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from hetero_test.engines.base import Asked, Survey
 from hetero_test.engines.strata.adapter import Strata
@@ -121,11 +123,12 @@ def read(
     flags: tuple[str, ...] = FLAGS,
     max_new: int = len(IDS),
     found: Survey = NO_SURVEY,
+    env: Mapping[str, str] = MappingProxyType({}),
 ) -> Reading:
     """What the adapter reads from two files with this content."""
     for name, content in (("stdout", stdout), ("stderr", stderr)):
         (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    return reread(folder, flags=flags, max_new=max_new, found=found)
+    return reread(folder, flags=flags, max_new=max_new, found=found, env=env)
 
 
 def reread(
@@ -134,10 +137,11 @@ def reread(
     flags: tuple[str, ...] = FLAGS,
     max_new: int = len(IDS),
     found: Survey = NO_SURVEY,
+    env: Mapping[str, str] = MappingProxyType({}),
 ) -> Reading:
     """What the adapter reads from the two files that are there."""
     probe = Probe(name="default", ids=PROMPT, max_new=max_new)
-    asked = Asked(flags=flags, env={}, probe=probe, survey=found, folder=folder)
+    asked = Asked(flags=flags, env=env, probe=probe, survey=found, folder=folder)
     return Strata().read(folder / "stdout", folder / "stderr", asked)
 
 

@@ -123,6 +123,20 @@ def test_the_version_is_the_sessions(tmp_path: Path) -> None:
     assert read(tmp_path, STDOUT, "").version is None
 
 
+@pytest.mark.parametrize("device", [" on CUDA1", " on NVIDIA GeForce RTX 3060", ", GPU 1", " HIP0"])
+def test_the_device_in_a_version_line_is_no_part_of_the_version(
+    tmp_path: Path, device: str
+) -> None:
+    """One engine on two devices is one engine; another release or toolkit is another one."""
+
+    def version(said: str) -> str | None:
+        return read(tmp_path, STDOUT, STDERR.replace("engine 0.1.34)", f"engine {said})")).version
+
+    assert version(f"0.1.34{device}") == "0.1.34"
+    assert version(f"0.1.34 rc1{device}") == "0.1.34 rc1"
+    assert version("0.1.34, CUDA 12.4") == "0.1.34, CUDA 12.4"
+
+
 def test_the_vocabulary_is_known_where_the_engine_prints_it(tmp_path: Path) -> None:
     """The draft head's vocabulary is another one."""
     line = "strata generate: per-window logits -> /tmp/x (vocab 248320)"

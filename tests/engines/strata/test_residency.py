@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from hetero_test.values.reading import Residency
 from tests.engines.strata.samples import (
     ESTIMATE,
     FINAL,
@@ -327,3 +328,17 @@ def test_flags_do_not_tell_the_size_either(tmp_path: Path) -> None:
 
     assert reading.recorded["forced_cache"] == 5011
     assert reading.residency.fact("slots") == 4400
+
+
+@pytest.mark.parametrize("line", [STAGE, HELPER])
+def test_behind_a_mask_a_bare_number_is_no_card(tmp_path: Path, line: str) -> None:
+    """A device that the log does not name is like itself behind the same mask alone."""
+    log = in_place_of(FINAL, FINAL, line)
+
+    def behind(mask: str | None) -> Residency:
+        env = {} if mask is None else {"CUDA_VISIBLE_DEVICES": mask}
+        return read(tmp_path, STDOUT, log, found=survey(card(0), card(1)), env=env).residency
+
+    assert behind("0,1").equals(behind("0,1"))
+    assert not behind("0,1").equals(behind("0,2"))
+    assert not behind("0,1").equals(behind(None))

@@ -97,13 +97,13 @@ def _twin(entry: Device, entries: Sequence[Device]) -> Device | None:
     A driver's own name goes before a translating layer's, a backend listed first before others.
     The n-th card of a name in one backend is the n-th of that name in another.
     """
-    if _is_remote(entry):
+    if is_remote(entry.id):
         return None
     card, backend = _card(entry.name), _backend(entry.id)
     alike = [
         other
         for other in entries
-        if _card(other.name) == card and not _is_remote(other) and not _is_translated(other)
+        if _card(other.name) == card and not is_remote(other.id) and not _is_translated(other)
     ]
     if _is_translated(entry):
         return alike[0] if alike else None
@@ -115,10 +115,6 @@ def _twin(entry: Device, entries: Sequence[Device]) -> Device | None:
 
 def _is_translated(device: Device) -> bool:
     return _TRANSLATED.match(device.name) is not None
-
-
-def _is_remote(device: Device) -> bool:
-    return _backend(device.id) == "RPC"
 
 
 def _backend(device_id: str) -> str:
@@ -158,6 +154,44 @@ def declared(devices: Sequence[Device], kinds: Mapping[str, str]) -> tuple[Devic
     return tuple(replace(device, kind=resolved.get(device.id, device.kind)) for device in devices)
 
 
+def behind_mask(
+    devices: Sequence[Device], named: Mapping[str, str], mask: str
+) -> tuple[Device, ...]:
+    """The devices as a run numbers them that sees them through a mask.
+
+    A device is the card that the run's own log names; one that no line names, or a name of
+    cards that were declared to be of several kinds, is like itself behind the same mask alone.
+
+    Args:
+        devices: as they were listed before.
+        named: names by number, from the run's log.
+        mask: the variables that are set, in words.
+    """
+    here = {device.id: device for device in devices}
+    for number, name in named.items():
+        here.setdefault(number, Device(id=number, name=name, kind=_kind(number, name)))
+    return tuple(
+        device if is_remote(device.id) else _as_named(device, devices, named.get(device.id), mask)
+        for device in here.values()
+    )
+
+
+def _as_named(device: Device, listed: Sequence[Device], name: str | None, mask: str) -> Device:
+    kinds = {
+        other.kind
+        for other in listed
+        if other.name == name and _backend(other.id) == _backend(device.id)
+    }
+    if name is None or len(kinds) > 1:
+        return replace(device, kind=f"{device.id} behind {mask}")
+    return replace(device, name=name, kind=kinds.pop() if kinds else _kind(device.id, name))
+
+
+def is_remote(device_id: str) -> bool:
+    """Whether a device is another machine's: no mask of this one gives it another number."""
+    return _backend(device_id) == "RPC"
+
+
 def fast_first(devices: Sequence[Device], fast: str | None) -> tuple[Device, ...]:
     """The devices with the one that the user calls fast in front.
 
@@ -180,13 +214,13 @@ def buffer_type(device: Device, devices: Iterable[Device]) -> str:
 
     An RPC device's is named by its place within its server, not by its number.
     """
-    if not _is_remote(device):
+    if not is_remote(device.id):
         return device.id
     number = int(_NUMBER.findall(device.id)[0])
     before = sum(
         other.name == device.name and int(_NUMBER.findall(other.id)[0]) < number
         for other in devices
-        if _is_remote(other)
+        if is_remote(other.id)
     )
     return f"RPC{before}[{device.name}]"
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from hetero_test.engines.llama_cpp import reader, residency
 from hetero_test.engines.llama_cpp import reply as llama_reply
-from hetero_test.engines.llama_cpp.devices import CPU
+from hetero_test.engines.llama_cpp.devices import CPU, behind_mask, is_remote
 from hetero_test.engines.llama_cpp.log import Rate
 from hetero_test.engines.remarks import signs_of
 from hetero_test.values.reading import (
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from hetero_test.engines.llama_cpp.log import LlamaLog
     from hetero_test.engines.llama_cpp.reply import Reply
     from hetero_test.values.reading import Scalar, TokenChance
+    from hetero_test.values.run import Device
 
 _MOST_ECHO: Final = 1 << 20
 """Ids of a prompt's length beyond which nothing is gained by counting them."""
@@ -62,7 +63,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         ),
         remarks=log.remarks,
         residency=_residency(log, asked),
-        draft=Place(kind=_draft_kind(log, asked.survey)),
+        draft=Place(kind=_draft_kind(log, _seen(log, asked))),
         causes=_causes(log),
         rows=_rows(log, asked.survey),
         context=_context(log, asked.survey, drafts=drafts),
@@ -83,12 +84,18 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
 def _residency(log: LlamaLog, asked: Asked) -> Residency:
     """Unknown where another card has a device's number: its kind is not the one that was listed."""
     listed = {device.id: device.name for device in asked.survey.devices}
-    # A mask gives a card another number on purpose.
-    masked = any(name.endswith("_VISIBLE_DEVICES") for name in asked.env)
-    for number, name in () if masked else _devices(log).items():
-        if (was := listed.get(number, name)) != name:
+    for number, name in _devices(log).items():
+        # A mask gives a card of this machine another number on purpose.
+        masked = asked.mask is not None and not is_remote(number)
+        if not masked and (was := listed.get(number, name)) != name:
             return Residency(unknown=f"the device list changed: {number} was {was}, now {name}")
-    return residency.residency(log, asked.survey.devices)
+    return residency.residency(log, _seen(log, asked))
+
+
+def _seen(log: LlamaLog, asked: Asked) -> tuple[Device, ...]:
+    """The devices under the numbers that this run gives them."""
+    listed = asked.survey.devices
+    return listed if asked.mask is None else behind_mask(listed, _devices(log), asked.mask)
 
 
 def _devices(log: LlamaLog) -> dict[str, str]:
@@ -163,10 +170,10 @@ def _causes(log: LlamaLog) -> tuple[Factor, ...]:
     return (Factor(name="repacked", value=f"{mib:.2f} MiB in {_REPACK}", words=words),)
 
 
-def _draft_kind(log: LlamaLog, survey: Survey) -> str | None:
+def _draft_kind(log: LlamaLog, devices: tuple[Device, ...]) -> str | None:
     if log.draft is None:
         return None
-    places = residency.Map(log.draft, survey.devices)
+    places = residency.Map(log.draft, devices)
     layers = [places.kind(log.draft.layers[layer]) for layer in places.blocks()]
     if not layers:
         layers = [places.kind(buffer) for buffer in log.draft.weights_mib]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from hetero_test.engines.lines import KEEP_BYTES, End, number, tail
@@ -31,7 +32,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
     log = Log()
     log.read(stderr, printed=False, keep_bytes=keep_bytes)
     log.read(stdout, printed=True, keep_bytes=keep_bytes)
-    where = Whereabouts(log, asked.flags, asked.survey)
+    where = Whereabouts(log, asked)
     stream, trouble = _stream(log, most)
     speculation = _speculation(log)
     session, vocabulary = log.last("session"), log.last("vocabulary")
@@ -54,7 +55,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         picked=where.picked,
         speculation=speculation,
         timings=_timings(log),
-        version=None if session is None else session.groups[0],
+        version=None if session is None else _version(session.groups[0] or ""),
         devices=where.devices,
         lines=tuple(log.shown),
         tail=(*_tail(stdout), *_tail(stderr)),
@@ -126,6 +127,17 @@ def _ended(stream: Sequence[int] | None, flags: Sequence[str]) -> bool:
     if not stream or ends is None or "--stop-eos" not in flags:
         return False
     return str(stream[-1]) in ends.replace(",", " ").split()
+
+
+_DEVICE_IN_VERSION = re.compile(
+    r"[\s,;@/(]+(?:on\s.*|(?:CUDA|HIP|ROCm|Vulkan|SYCL|Metal|MTL|(?:GPU|device) ?)\d{1,6}$)"
+)
+"""``0.1.34 on CUDA1``, ``0.1.34, HIP0``, ``0.1.34 (GPU 1``: the device is no part of a version."""
+
+
+def _version(text: str) -> str:
+    """An engine's version, without the device of which its line may tell as well."""
+    return _DEVICE_IN_VERSION.sub("", text) or text
 
 
 def _draft(log: Log, where: Whereabouts, flags: Sequence[str]) -> Place:

@@ -20,7 +20,7 @@ from hetero_test.values.reading import CacheSize, Place, Residency, Sighting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hetero_test.engines.base import Survey
+    from hetero_test.engines.base import Asked
     from hetero_test.engines.strata.log import Entry, Log
 
 
@@ -29,21 +29,23 @@ class Whereabouts:
 
     Args:
         log: what both files hold.
-        flags: what was asked of the engine.
-        survey: what was known of the rig before.
+        asked: what was asked of the engine, and what was known of the rig before.
     """
 
-    def __init__(self, log: Log, flags: Sequence[str], survey: Survey) -> None:
+    def __init__(self, log: Log, asked: Asked) -> None:
         self._log = log
-        self._flags = flags
-        self._roles = Roles(log, flags)
+        self._flags = asked.flags
+        self._mask = asked.mask
+        self._roles = Roles(log, asked.flags)
         self._mains = {entry.groups[0]: entry for entry in log.all("gpu")}
         several = len(log.all("gpu")) > 1
         self._since = log.last("gpu") if several else None
         gpu = log.last("gpu")
         self._later = len(log.since("session", gpu)) > 1  # one is that device's own
         self._backend = "CUDA" if gpu is None or gpu.groups[2] else "HIP"
-        self._kinds = {device.id: device.kind for device in survey.devices}
+        # Behind a mask a number may be another card's: only what this log names is known.
+        listed = asked.survey.devices if asked.mask is None else ()
+        self._kinds = {device.id: device.kind for device in listed}
         for entry in log.all("role"):
             self._kinds[str(entry.groups[0])] = kind(self._backend, str(entry.groups[1]))
         for entry in self._mains.values():
@@ -183,7 +185,8 @@ class Whereabouts:
     def _on(self, entry: Entry) -> str:
         """The kind of an entry's device; its number where the kind is not known."""
         device = str(entry.groups[0])
-        return self._kinds.get(device, f"device {device}")
+        unnamed = f"device {device}" + ("" if self._mask is None else f" behind {self._mask}")
+        return self._kinds.get(device, unnamed)
 
 
 def _unknown(why: str) -> Residency:
