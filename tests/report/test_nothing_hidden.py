@@ -181,3 +181,11 @@ def test_rig_and_probes_say_where_they_come_from() -> None:
 
     assert "found by: strata-device --list-devices\ndevice 0: NVIDIA" in text
     assert "default: 95 tokens, generated, seed 7, 60 new tokens; first ids " in text
+
+
+def test_what_every_run_inherits_is_shown() -> None:
+    """No command line holds it, so the details do."""
+    asked = replace(two_cards().manifest, inherited=(("LLAMA_ARG_OVERRIDE_TENSOR", "exps=CPU"),))
+    text = section(report(replace(two_cards(), manifest=asked)), "Details")
+
+    assert "inherited by every run: LLAMA_ARG_OVERRIDE_TENSOR=exps=CPU" in text

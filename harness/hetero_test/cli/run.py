@@ -196,6 +196,7 @@ def listing(ready: Ready) -> str:
         f"matrix    {manifest.matrix.name}, sha256 {manifest.matrix.sha256[:12]}",
         f"devices   {_devices(ready)}",
         *(f"          {note}" for note in manifest.rig.notes),
+        *(f"inherits  {name}={value}" for name, value in manifest.inherited),
         *(f"prompt    {p.name}: {len(p.ids)} ids, {p.source}" for p in manifest.probes),
         "",
         "variants",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -45,6 +45,9 @@ class Survey:
         known_flags: the flags that the engine's help lists; None when it gave none.
         version: the engine's version, where it says it without a model.
         notes: anything odd, for the report.
+        variables: environment variables that the engine takes as flags, each with all names of
+            its flag.
+        prefixes: how the names of all variables begin that may change what the engine does.
     """
 
     devices: tuple[Device, ...]
@@ -53,6 +56,8 @@ class Survey:
     known_flags: frozenset[str] | None
     version: str | None = None
     notes: tuple[str, ...] = ()
+    variables: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    prefixes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

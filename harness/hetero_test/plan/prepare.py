@@ -14,7 +14,7 @@ from hetero_test.engines.base import Binaries, Engine, Survey
 from hetero_test.errors import EngineNotFoundError, UsageError
 from hetero_test.formats import files
 from hetero_test.formats.json import JsonError
-from hetero_test.plan import defaults, plan, prompts, visible_devices
+from hetero_test.plan import defaults, environment, plan, prompts, visible_devices
 from hetero_test.plan.matrix import Matrix, find
 from hetero_test.plan.options import RunOptions, command_line
 from hetero_test.rig import host
@@ -76,7 +76,11 @@ def prepare(options: RunOptions) -> Ready:
     variants = without_copies(variants, flags, os.environ)
     plan.require_something(variants, family, survey)
     made = probes(options, family, flags)
-    refuse_overridden(variants, family.command(binaries, (), made[0], probe_file=Path("probe")))
+    own = family.command(binaries, (), made[0], probe_file=Path("probe"))
+    refuse_overridden(variants, own)
+    as_flags = environment.as_flags(os.environ, survey, own)
+    environment.refuse_owned_variables(as_flags, matrix)
+    masks = visible_devices.set_already((name for name, _ in matrix.on_device), os.environ)
     manifest = Manifest(
         harness=version(),
         argv=("hetero-test", *(options.argv or command_line(options))),
@@ -85,7 +89,7 @@ def prepare(options: RunOptions) -> Ready:
         matrix=matrix.facts,
         model_flags=flags,
         model=host.model_files(flags),
-        env=visible_devices.set_already((name for name, _ in matrix.on_device), os.environ),
+        env=masks,
         rig=Rig(
             devices=survey.devices,
             device_count=survey.device_count,
@@ -99,6 +103,7 @@ def prepare(options: RunOptions) -> Ready:
         warmup=_warmup(options),
         limits=options.limits,
         pinned=pinned(matrix, survey, asked=options.pinned),
+        inherited=environment.inherited(os.environ, survey, besides=dict(masks)),
         on_device=matrix.on_device,
         owns=matrix.owns,
         harmless=matrix.harmless,
@@ -107,7 +112,7 @@ def prepare(options: RunOptions) -> Ready:
         redact=options.redact,
         mark=f"hetero-test-{uuid.uuid4().hex}",
     )
-    warnings = _warnings(manifest, matrix)
+    warnings = (*_warnings(manifest, matrix), *_set_outside(as_flags))
     return Ready(
         manifest=replace(manifest, warnings=warnings, secrets=_secrets(options, manifest)),
         engine=family,
@@ -340,13 +345,22 @@ def _warnings(manifest: Manifest, matrix: Matrix) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _set_outside(variables: Mapping[str, frozenset[str]]) -> tuple[str, ...]:
+    """That flags are set where no command line shows them."""
+    if not variables:
+        return ()
+    told = ", ".join(f"{name}={os.environ[name]}" for name in variables)
+    return (f"every run, the baseline too, takes as flags what the environment sets: {told}",)
+
+
 def _secrets(options: RunOptions, manifest: Manifest) -> tuple[tuple[str, str], ...]:
     from hetero_test.publish.host import host_secrets
 
     return host_secrets(
         argv=manifest.argv,
-        model_flags=manifest.model_flags,
-        env=manifest.env,
+        # A variable may name a model as a flag does.
+        model_flags=(*manifest.model_flags, *(value for _, value in manifest.inherited)),
+        env=(*manifest.env, *manifest.inherited),
         build_dir=options.build_dir,
         out=options.out,
     )

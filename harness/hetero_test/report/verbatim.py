@@ -101,10 +101,12 @@ def tails(view: View, detail: Detail, cuts: Cuts) -> tuple[VerbatimBlock, ...]:
 
 
 def rig_lines(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
-    """Devices as the engine numbers them, then the host's facts."""
-    rig = view.record.manifest.rig
+    """Devices as the engine numbers them, what every run inherits, then the host's facts."""
+    manifest = view.record.manifest
+    rig = manifest.rig
     lines = [f"found by: {rig.how or 'unknown'}"]
     lines += [f"device {d.id}: {d.name}" + (f" ({d.note})" if d.note else "") for d in rig.devices]
+    lines += [f"inherited by every run: {name}={value}" for name, value in manifest.inherited]
     lines += [f"{name}: {value}" for name, value in rig.facts]
     lines += [f"note: {note}" for note in rig.notes]
     shown = cuts.take(lines, detail.notes, "lines about the rig", "manifest.json")

@@ -265,7 +265,7 @@ def texts_of(record: Record, judgment: Judgment) -> Iterator[str]:
 def _asked(manifest: Manifest) -> Iterator[str]:
     yield from manifest.argv
     yield from manifest.model_flags
-    for _, value in (*manifest.env, *manifest.rig.facts):
+    for _, value in (*manifest.env, *manifest.inherited, *manifest.rig.facts):
         yield value
     yield manifest.rig.how
     yield from manifest.rig.notes

@@ -68,6 +68,11 @@ def differences(stored: Manifest, asked: Manifest) -> list[str]:
         ("model flags", " ".join(before.model_flags), " ".join(now.model_flags)),
         ("model files", before.model, now.model),
         ("environment", dict(before.env), dict(now.env)),
+        (
+            "environment variables",
+            _set(before, besides=now),
+            _set(now, besides=before),
+        ),
         ("prompts", [p.name for p in before.probes], [p.name for p in now.probes]),
         ("prompt ids", [p.ids for p in before.probes], [p.ids for p in now.probes]),
         ("length", [p.max_new for p in before.probes], [p.max_new for p in now.probes]),
@@ -79,6 +84,12 @@ def differences(stored: Manifest, asked: Manifest) -> list[str]:
         ("device names", before.rig.devices, now.rig.devices),
     )
     return [_told(name, one, other) for name, one, other in pairs if one != other]
+
+
+def _set(manifest: Manifest, *, besides: Manifest) -> str:
+    """The inherited variables that another manifest has not, or has with another value."""
+    own = [pair for pair in manifest.inherited if pair not in besides.inherited]
+    return " ".join(f"{name}={value}" for name, value in own) or "not set"
 
 
 def _planned(manifest: Manifest) -> list[str]:

@@ -91,6 +91,7 @@ def _parts(
         "model": [to_data(file) for file in manifest.model],
         "model_flags": list(manifest.model_flags),
         "env": dict(manifest.env),
+        "inherited": dict(manifest.inherited),
         "pinned": to_data(manifest.pinned),
         "strict": manifest.strict,
         "probes": [to_data(probe) for probe in manifest.probes],

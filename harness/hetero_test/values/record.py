@@ -17,8 +17,9 @@ Key = TypeVar("Key")
 Command = tuple[str, str]
 """Id and prompt: what the repeats of one command share."""
 
-MANIFEST_SCHEMA = "hetero-test/manifest/2"
-"""Name and version of the file. 2: the runs beside it are stored in their parts."""
+MANIFEST_SCHEMA = "hetero-test/manifest/3"
+"""Name and version of the file. 2: the runs beside it are stored in their parts. 3: the variables
+that the runs inherit."""
 
 
 class Ending(StrEnum):
@@ -148,6 +149,7 @@ class Manifest:
         started: UTC, ISO 8601.
         model_flags: everything after the first ``--``.
         env: what the harness sets for every run, and device masks that were set already.
+        inherited: variables of the environment that may change what the engine does.
         on_device: the matrix's environment for running the baseline on one device alone;
             ``{device}`` stands for the device.
         owns: flags that the matrix owns.
@@ -173,6 +175,7 @@ class Manifest:
     warmup: int
     limits: Limits
     pinned: Pinned = Pinned()
+    inherited: tuple[tuple[str, str], ...] = ()
     on_device: tuple[tuple[str, str], ...] = ()
     owns: tuple[str, ...] = ()
     harmless: tuple[str, ...] = ()

@@ -27,6 +27,9 @@ HELP = """\
 ----- common params -----
 -m,    --model FNAME                    model path to load (see --not-a-flag)
 -dev,  --device <dev1,dev2,..>          comma-separated list of devices
+                                        (env: LLAMA_ARG_DEVICE)
+--api-prefix PREFIX                     prefix path the server serves from
+                                        (env: LLAMA_ARG_API_PREFIX)
 -ngl,  --gpu-layers, --n-gpu-layers N   layers to store in VRAM
                                         --hf-repo is no flag of this line
 --spec-type none,draft-simple           way of speculation

@@ -9,7 +9,7 @@ import pytest
 
 from hetero_test.engines.base import Survey
 from hetero_test.engines.llama_cpp.adapter import LlamaCpp
-from hetero_test.engines.llama_cpp.devices import known_flags
+from hetero_test.engines.llama_cpp.devices import known_flags, variables
 from hetero_test.errors import (
     EngineNotFoundError,
     NothingToCompareError,
@@ -37,7 +37,7 @@ def test_devices_flags_and_version(build: Path) -> None:
     assert found.device_count == 2
     assert set(found.known_flags or ()) == {
         *("-m", "--model", "-dev", "--device", "-ngl", "--gpu-layers", "--n-gpu-layers"),
-        "--spec-type",
+        *("--spec-type", "--api-prefix"),
     }
     assert found.version == "1 (abc)"
     assert found.how == "llama-server --list-devices"
@@ -97,3 +97,23 @@ def test_no_binary(tmp_path: Path) -> None:
 def test_help_without_flags() -> None:
     """A help text that lists no flag tells nothing of flags, rather than that there are none."""
     assert known_flags(b"usage: see the web\n") is None
+
+
+def test_variables_are_read_beside_their_flags() -> None:
+    """With every name of the flag, wherever the line is broken; the opposite is one as well."""
+    told = b"""\
+-ot,   --override-tensor <pattern>=<buffer type>,...
+                                        override tensor buffer type (see --other)
+                                        (env: LLAMA_ARG_OVERRIDE_TENSOR)
+--cache-prompt, --no-cache-prompt       whether to cache (default: enabled) (env:
+                                        LLAMA_ARG_CACHE_PROMPT)
+--api-key KEY                           the key (env: LLAMA_API_KEY or LLAMA_KEY)
+--plain                                 no variable (environment: none)
+"""
+    found = variables(told)
+    assert found["LLAMA_ARG_OVERRIDE_TENSOR"] == {"-ot", "--override-tensor"}
+    cached = {"--cache-prompt", "--no-cache-prompt"}
+    assert found["LLAMA_ARG_CACHE_PROMPT"] == found["LLAMA_ARG_NO_CACHE_PROMPT"] == cached
+    assert found["LLAMA_API_KEY"] == found["LLAMA_KEY"] == {"--api-key"}
+    assert len(found) == 6
+    assert known_flags(told) == frozenset().union(*found.values(), {"--plain"})

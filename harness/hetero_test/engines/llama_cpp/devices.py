@@ -246,6 +246,9 @@ _PATIENCE_S: Final = 120.0
 _FLAG = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 _DESCRIPTION = re.compile(r"(?<![,\s])\s{2,}")
 """What ends a line's flags; blanks also stand between a short flag's comma and the long one."""
+_VARIABLES = re.compile(r"\(env: ([^()]*)\)")
+_FLAG_VARIABLE: Final = "LLAMA_ARG_"
+_PREFIXES: Final = ("LLAMA_", "GGML_")
 _VERSION = re.compile(r"^version: (.+)$")
 _SHOWN: Final = 3
 
@@ -293,18 +296,41 @@ def survey(
         known_flags=known_flags(help_text),
         version=next((m[1] for line in decoded(version) if (m := _VERSION.match(line))), None),
         notes=found.notes,
+        variables=variables(help_text),
+        prefixes=_PREFIXES,
     )
 
 
 def known_flags(help_text: bytes) -> frozenset[str] | None:
     """Every flag that a help text lists; None where it lists none."""
-    found = {
-        flag
-        for line in decoded(help_text)
-        if line.startswith("-")
-        for flag in _FLAG.findall(_DESCRIPTION.split(line)[0])
-    }
-    return frozenset(found) or None
+    return frozenset(flag for names, _ in _entries(help_text) for flag in names) or None
+
+
+def variables(help_text: bytes) -> Mapping[str, frozenset[str]]:
+    """The environment variables that a help text names, each with all names of its flag.
+
+    Of ``LLAMA_ARG_X`` the opposite is ``LLAMA_ARG_NO_X``, as the engine takes it.
+    """
+    found: dict[str, frozenset[str]] = {}
+    for names, text in _entries(help_text):
+        for told in _VARIABLES.findall(text):
+            for name in re.findall(r"[A-Z][A-Z0-9_]+", told):
+                found[name] = names
+                if name.startswith(_FLAG_VARIABLE):
+                    found[name.replace(_FLAG_VARIABLE, f"{_FLAG_VARIABLE}NO_", 1)] = names
+    return found
+
+
+def _entries(help_text: bytes) -> Iterable[tuple[frozenset[str], str]]:
+    """Each flag of a help text: all its names, and what is said of it on one line."""
+    names: frozenset[str] = frozenset()
+    words: list[str] = []
+    for line in decoded(help_text):
+        if line.startswith("-"):
+            yield names, " ".join(words)
+            names, words = frozenset(_FLAG.findall(_DESCRIPTION.split(line)[0])), []
+        words += line.split()
+    yield names, " ".join(words)
 
 
 def _ask(binaries: Binaries, arguments: Sequence[str]) -> tuple[int | None, bytes]:
