@@ -51,6 +51,9 @@ def main() -> int:
     if SCENARIO == "early-assert":
         print("a.cpp:1: GGML_ASSERT(x) failed", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGABRT)
+    if SCENARIO == "early-words":
+        print(os.environ["FAKE_WORDS"], file=sys.stderr, flush=True)
+        return 1
     if SCENARIO == "early-hang":
         time.sleep(600)
     serve()

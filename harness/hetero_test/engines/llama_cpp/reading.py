@@ -222,8 +222,9 @@ def _warnings(log: LlamaLog, reply: Reply) -> tuple[str, ...]:
         found.append(f"a timing line of an unknown dialect is not read: {log.unread_timings[0]}")
     rounds, accepted = log.drafts.rounds, log.drafts.accepted
     if reply.tokens and rounds is not None and accepted is not None:
-        # Each round gives one token beside the accepted ones, and the prompt gives the first.
-        accounted = accepted + rounds + 1
+        # Each round gives one token beside the accepted ones, the prompt gives the first, and
+        # where but one more is wanted no round is begun for it.
+        accounted = accepted + rounds + 2
         if accounted < len(reply.tokens):
             found.append(
                 f"the draft statistics account for {accounted} of {len(reply.tokens)} tokens"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from hetero_test.engines.lines import End, blocks
+from hetero_test.engines.meaning import weigh
 from hetero_test.engines.remarks import Lines
 from hetero_test.engines.scan import Hit, Scan
 from hetero_test.engines.strata.signs import rule
@@ -73,7 +74,7 @@ ROWS = (
         rest=r"(\d+): (.+), cc \S+, dp4a \S+, free VRAM (\d+) MiB"),
     Line(name="bound", start=_G + "role device ", every=True, shown=True,
         rest=r"(\d+) after the binding: (\d+) MiB free of (\d+)"),
-    Line(name="peer", start=_G + "peer access ", every=True, shown=True),
+    Line(name="peer", start=_G + "peer access ", every=True, shown=True, rest=r"\d+ -> \d+: "),
     Line(name="roles", start=_G + "device roles: ", every=True, shown=True,
         rest=r"main (\d+), draft (\d+)\b"),
     Line(name="gpu", start=_G + "GPU ", every=True, shown=True,
@@ -152,7 +153,9 @@ def _known(text: str) -> Weight | None:
         if text.startswith(start)
         for _, rest in rows
     ):
-        return Weight.KNOWN
+        # A row that reads a line does not silence a driver that is quoted in it.
+        found = weigh(text)
+        return found if found in {Weight.FATAL, Weight.NO_MEMORY} else Weight.KNOWN
     return said
 
 
