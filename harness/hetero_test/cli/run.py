@@ -1,6 +1,7 @@
-"""``hetero-test run``: from parsed options to an exit code.
+"""``hetero-test run``: parsed options come in, an exit code goes out.
 
-``--list``: the plan and every command line, without running anything. Pure.
+:func:`execute` runs the matrix; with ``--list``, :func:`listing` gives the plan and every command
+line, and nothing is launched.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The negative control: the bundled engine with named faults, each of which must be seen.
+"""``hetero-test selftest``: the bundled engine with named faults, each of which must be seen.
 
 A comparator that can only say PASS passes every test of its good days. So here the engine is
-broken on purpose, in ways that are known, and what is concluded is held against what is right.
-
-``hetero-test selftest``: every named fault, what was expected, and what was concluded.
+broken on purpose, in ways that are known. A :class:`Case` names the fault and what is right;
+:func:`check` runs it and holds what was concluded against that.
 """
 
 from __future__ import annotations

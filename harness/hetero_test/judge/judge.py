@@ -1,6 +1,7 @@
-"""Runs to verdicts, and these to the one conclusion. Pure: an old run is judged again alike.
+"""A record comes in; verdicts, the one conclusion, and the exit code go out.
 
-A judged record to the exit code that a CI job gates on.
+:func:`judge` is pure, so an old record is judged again alike; :func:`exit_code` gives the code
+that a CI job gates on.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The conclusion in words: the first line of every report, and the sentence below it. Pure.
+"""The conclusion in words: a record and its judgment come in, plain text goes out. Pure.
 
-A judgment in a few lines of plain text: what a terminal or a CI log shows. Pure.
+:func:`headline` and :func:`sentence` are the first lines of every report;
+:func:`verdict_lines` and :func:`counts_line` are what a terminal or a CI log shows.
 """
 
 from __future__ import annotations

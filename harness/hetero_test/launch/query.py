@@ -1,8 +1,9 @@
-"""A question to a binary before any launch: its help, its devices, its version.
+"""A question to a program that answers and ends: an argument vector in, its answer out.
 
-Runs the small tools of the machine, such as ``nvidia-smi``, ``rocm-smi`` and ``lspci``.
+:func:`ask` asks an engine's binary for help, devices and version; :func:`run_tool` asks the small
+tools of the machine, such as ``nvidia-smi``, ``rocm-smi`` and ``lspci``.
 
-A tool may be missing, fail, talk without end or hang in the driver: each is a result, and the
+A program may be missing, fail, talk without end or hang in the driver: each is a result, and the
 caller says so in a note. Nothing here waits longer than the limit, not even for a process that
 cannot be killed.
 """

@@ -1,9 +1,9 @@
 """The report as one HTML page: no script, nothing loaded from anywhere, charts inside.
 
-Decode speeds as a small chart in SVG, the same bytes each time; needs matplotlib.
-
-A bar is the range over the usable runs, the dot is the median; as in the table, a variant
-whose stream is not comparable with the baseline's is drawn hollow.
+A judged record comes in, the page goes out. :func:`decode_chart` draws the decode speeds in SVG,
+the same bytes each time; it needs matplotlib. A bar is the range over the usable runs, the dot is
+the median; as in the table, a variant whose stream is not comparable with the baseline's is drawn
+hollow.
 """
 
 from __future__ import annotations

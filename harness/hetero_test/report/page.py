@@ -1,8 +1,8 @@
-"""What a report shows, in the order of the page, as plain text and tables.
+"""The whole page: a view comes in, all its parts go out, as plain text and tables, no markup.
 
-Markdown and HTML differ in how they write it, not in what they say.
-
-The fact table, and what a report says of its own limits. Plain text, no markup.
+:func:`parts` gives them in the order of the page; Markdown and HTML differ in how they write
+them, not in what they say. The rest is the page's own: heading, fact table, and what a report
+says of its own limits.
 """
 
 from __future__ import annotations

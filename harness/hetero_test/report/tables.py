@@ -1,8 +1,6 @@
-"""Variants, streams and single runs as tables of plain text; no markup, no escaping.
+"""Variants, streams, single runs and memory by device: a view in, tables of plain text out.
 
-``–`` stands for what is not known.
-
-What an engine tells beyond ids and times: memory by device, graph splits, log-probabilities.
+No markup, no escaping. ``–`` stands for what is not known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What each variant cost in time, as plain text; a speed is compared beside an equal stream only.
+"""What each variant cost in time: a view comes in, cells and tables of plain text go out.
 
-No number is taken from a run that is not OK.
-
-What triage predicted, beside what the run measured.
+A speed is compared beside an equal stream only, and no number is taken from a run that is not OK.
+:func:`predicted` sets what triage predicted beside what was measured.
 """
 
 from __future__ import annotations

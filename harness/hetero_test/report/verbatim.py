@@ -1,6 +1,6 @@
-"""What a report shows verbatim: log lines, command lines, rig, probes; redacted, not reworded.
+"""What a report shows verbatim, redacted and not reworded: a view in, blocks of lines out.
 
-Where two streams part, with both continuations, as blocks of a diff.
+Log lines, command lines, rig and probes; and, where two streams part, both continuations.
 """
 
 from __future__ import annotations

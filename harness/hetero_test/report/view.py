@@ -1,8 +1,8 @@
 """A judged record, indexed for rendering, with every text already fit for publishing.
 
-All builders read it; none of them redacts, and none of them asks twice.
-
-Every text of a record that a report may show, so that addresses can be numbered once.
+:meth:`View.of` takes record, judgment and redactor; all builders read what it gives, and none of
+them redacts. :func:`texts_of` finds every text that a report may show, so that addresses can be
+numbered once.
 """
 
 from __future__ import annotations

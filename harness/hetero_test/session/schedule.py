@@ -1,12 +1,14 @@
-"""What to run next, given what has been run: rounds first, then what their logs ask for.
+"""What to run next, given what has been run: a record comes in, the next cell goes out.
+
+In this order: a question after a hang whether the rig still works, warm-ups, rounds, then the
+extra runs that logs ask for: those that tie residency groups to the baseline (anchors, pairs,
+home baselines), and those that look at a difference again.
 
 A pure function of the record, so a matrix that was interrupted goes on where it stopped, with
 the same cells in the same order. Ids of extra runs: ``1f`` forces the baseline's residency on
 variant 1; ``0s`` and ``1s`` share one smaller size; ``0-home-2`` is the baseline alone on the
-device to which variant 2 moved; ``1p`` is pinned, ``1c`` confirms; ``0w`` asks after a hang
-whether the rig still works.
-
-Extra runs that tie residency groups to the baseline: anchors, pairs, home baselines.
+device to which variant 2 went; ``1p`` is pinned, ``1c`` confirms; ``0w`` is the question after
+a hang.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""``run.json``: a judged record as the JSON document that other programs read.
+"""``run.json``: a judged record as the JSON document that other programs read, and stored values.
 
-Schema ``hetero-test/run/1``, first version. Unknown is null, never 0.
-
-Frozen values to JSON texts and back; pydantic rebuilds them from their annotations.
+:func:`document` gives schema ``hetero-test/run/1``, first version; unknown is null, never 0.
+:func:`to_data` and :func:`from_file` write any frozen value and read it back; pydantic rebuilds
+it from its annotations.
 """
 
 from __future__ import annotations

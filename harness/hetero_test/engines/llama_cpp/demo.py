@@ -1,6 +1,8 @@
-"""``hetero-test demo --engine llama_cpp``: a build of the user's own with tiny models.
+"""``hetero-test demo --engine llama_cpp``: what it needs beside a llama.cpp build of the user's.
 
-RPC servers of llama.cpp on this machine: devices for a machine without an accelerator.
+:func:`prepared` takes a build folder and gives flags for tiny models that it writes, and for
+devices: the machine's own, or, where it has no accelerator, RPC servers of that build, which
+:func:`serving` starts on this machine and ends again.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""The devices that llama.cpp lists: which are one card, what kind each is, which comes first.
+"""What llama-server says of itself before any launch: devices, flags, version.
 
-What llama-server says of itself before any launch: devices, flags, version.
+:func:`listing` takes the output of ``--list-devices`` and gives devices: which are one card, of
+what kind each is. The names of buffers and of devices behind a mask are matched with them.
+:func:`survey` asks a binary for all of it.
 """
 
 from __future__ import annotations

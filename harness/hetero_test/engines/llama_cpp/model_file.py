@@ -1,9 +1,9 @@
-"""What the header of a GGUF file tells before anything is launched.
+"""What is known of a GGUF model before anything is launched: its facts, and whether it can fit.
 
-Whether a placement can fit at all: weights against memory, before anything is launched.
-
-Only what is certain is said: weights alone, without KV and compute buffers, against all of the
-devices' memory, where the flags put every layer on named devices and nothing elsewhere.
+A path comes in, and :func:`model_facts` gives what the file's header tells; flags and devices
+come in, and :func:`cannot_fit` gives a reason. Only what is certain is said there: weights alone,
+without KV and compute buffers, against the memory of all devices, where the flags put every layer
+on named devices and nothing elsewhere.
 """
 
 from __future__ import annotations

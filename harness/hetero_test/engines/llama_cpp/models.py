@@ -1,14 +1,11 @@
 """The models that a log tells of: which were loaded in earnest, and where they were placed.
 
+Lines come in, each with the arguments of its row of `patterns.PATTERNS`, and go to
+:class:`Models`; it fills one :class:`LoadingModel` a model, step by step, since what a log says
+of a model comes in no fixed order. :meth:`LoadingModel.loaded` gives the frozen value.
+
 Newer builds load every model twice: first without memory, to see whether it fits, then in
 earnest. Only what is loaded in earnest counts, and of several lines on one thing the last.
-
-What takes a row of `patterns.PATTERNS` is called with the line and with the row's arguments.
-
-A model while the lines on its loading are read: what is known of it so far.
-
-What a log says of a model comes in no fixed order and over many lines, so these are filled
-step by step. :meth:`LoadingModel.loaded` gives the frozen value that everything else works with.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""The one table of log lines of llama.cpp and its forks, and how a line is cut to match it.
+"""The one table of log lines of llama.cpp and its forks, and how bytes become lines to match it.
 
-The lines are those of tag v0.4.0 and of older builds as public logs show them; a line that no
-row knows is no trouble. Every pattern is matched at the start of a line's message, behind the
-clock (``m.ss.mmm.uuu LEVEL``) and the name of the printing function, which differ by build.
-
-Bytes of a log into lines and text; whatever the bytes are, nothing here raises.
+:func:`lines_of` takes a stream and gives lines, :func:`text_of` and :func:`decoded` give text;
+whatever the bytes are, none of them raises. The lines of the table are those of tag v0.4.0 and of
+older builds as public logs show them. Every pattern is matched at the start of a line's message,
+behind the clock (``m.ss.mmm.uuu LEVEL``) and the name of the printing function, which differ by
+build.
 """
 
 from __future__ import annotations

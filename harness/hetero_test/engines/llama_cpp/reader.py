@@ -1,17 +1,10 @@
-"""Reading a log of llama.cpp, or of a fork of it, into a :class:`LlamaLog`.
+"""Reading a log of llama.cpp, or of a fork of it: a stream of bytes in, a :class:`LlamaLog` out.
 
-A log is read once, as a stream of bytes in constant memory, whatever the length of a line.
-Nothing in it raises: what no row of `patterns` knows is passed over.
-What a row finds is taken by the one noun that names it among its events.
-
-What a log tells once, before anything is answered: build, machine, drafting, readiness.
-
-What takes a row of `patterns.PATTERNS` is called with the line and with the row's arguments.
-
-The final timings of a log, and what it tells of drafting.
-
-What takes a row of `patterns.PATTERNS` is called with the line and with the row's arguments.
-Of several requests the last one counts.
+The log is read once, in constant memory, whatever the length of a line. Nothing here raises:
+what no row of `patterns` knows is passed over. What a row finds goes, with the line, to the one
+object that names the row among its events: :class:`Startup` (what a log tells once, before
+anything is answered: build, machine, drafting, readiness), `models.Models`, or
+:class:`FinalTimings` (timings and drafting; of several requests the last one counts).
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """Where Strata's log says that experts, main model and drafter are.
 
-The roles that Strata's log announces, and those of which process they are.
+A log comes in, and what was asked of the engine. :class:`Roles` tells which roles the last process
+that wrote the log announces; :class:`Whereabouts` gives the residency, the cache's size, and what
+was seen of each part.
 """
 
 from __future__ import annotations

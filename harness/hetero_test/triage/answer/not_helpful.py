@@ -1,6 +1,6 @@
-"""What does not help on this rig with this model, and why.
+"""What does not help on this rig with this model, and what of its bandwidths is in doubt.
 
-And what to know of a rig's bandwidths before its answer is read: assumed, uncertain, unbelievable.
+Each goes out with its reason; a bandwidth may be assumed, uncertain or unbelievable.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Room on a device: what an engine and whole layers take, and what is left for more of a model.
 
-And how a split reads a prompt: in place, or uploaded to the card a batch at a time.
+Also how a split reads a prompt: in place, or uploaded to the card a batch at a time.
 """
 
 from __future__ import annotations
