@@ -59,6 +59,7 @@ DEFAULTS: dict[str, Any] = {
     "child_deaf": True,  # which ignores INT and TERM
     "talk": 0,  # bytes of noise on stderr
     "decode_ms": 2000.0,
+    "decoded": None,  # tokens that the decode line counts; all of them if None
     "refuses": [],  # flags that are unknown arguments
 }
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -302,6 +303,7 @@ class Play:
             self.err("\n".join(dumps))
             dumps = []
         out += dumps
+        count = count if do["decoded"] is None else do["decoded"]
         out.append(
             f"{'decode':<24} {count} tokens in {do['decode_ms']:.1f} ms  ->  "
             f"{count / do['decode_ms'] * 1000:.2f} tok/s"

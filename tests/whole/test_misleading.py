@@ -219,3 +219,27 @@ def test_all_of_it_wrong_in_the_same_way_is_no_agreement(tmp_path: Path, capsys:
     )
     assert told.code == ExitCode.FAIL
     assert told.results("anchor", "1f") == ["FAIL", "FAIL"]
+
+
+def test_a_line_of_another_library_in_the_dump_is_no_wrong_output(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    """Ids that stand behind foreign text are not read, and their lack is no short stream."""
+    for name, foreign in (("a", "\n[ggml] note: pinned buffer reused "), ("b", "\n[ggml] 1 2 ")):
+        rule = when("--main-device", foreign=foreign)
+        told = play(tmp_path / name, capsys, rule, args=("--only", "1"))
+        assert told.states("1") == ["NO_STREAM", "NO_STREAM"]
+        assert told.code == ExitCode.INCONCLUSIVE
+
+
+def test_a_count_that_contradicts_the_stream_doubts_the_placement(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    """A warning with both numbers, and no PASS of a strict matrix."""
+    rule = when("--main-device", decoded=59)
+    told = play(tmp_path / "a", capsys, rule, args=("--only", "1"))
+    assert told.code == ExitCode.PASS
+    assert told.effects()["1"] == "DOUBTED"
+    assert any("59 tokens" in text and "60 ids" in text for text in told.json["warnings"])
+    strict = play(tmp_path / "b", capsys, rule, args=("--only", "1", "--strict"))
+    assert strict.code == ExitCode.INCONCLUSIVE

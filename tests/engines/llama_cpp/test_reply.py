@@ -19,6 +19,7 @@ from hetero_test.session.state import state_of
 from hetero_test.store.run_json import from_file, to_text
 from hetero_test.values.outcome import Outcome, StopReason
 from hetero_test.values.reading import Symptom, TokenChance
+from hetero_test.values.remark import Weight
 from hetero_test.values.run import (
     Probe,
     Run,
@@ -311,3 +312,24 @@ def test_a_prompt_of_another_length_is_another_prompt(count: int, tmp_path: Path
     (tmp_path / FILE).write_text(json.dumps({"tokens": [5, 6, 7, 8], "tokens_evaluated": count}))
     reading = llama_reading.read(tmp_path / "stdout", tmp_path / "stderr", asked(tmp_path))
     assert state_of(ENDED, reading, PROBE).state is RunState.WRONG_PROMPT
+
+
+@pytest.mark.parametrize(
+    ("content", "both"),
+    [
+        ({"timings": {"predicted_n": 3}}, ("3", "4")),
+        ({"timings": {"predicted_n": 3}, "stop_type": "eos"}, None),
+        ({"timings": {"predicted_n": 4}}, None),
+        ({"timings": {"draft_n": 5, "draft_n_accepted": 7}}, ("7", "5")),
+    ],
+)
+def test_a_count_that_contradicts_the_answer_is_a_doubt(
+    tmp_path: Path, content: dict[str, Any], both: tuple[str, str] | None
+) -> None:
+    """What the server counts must agree with the tokens that it gives."""
+    (tmp_path / FILE).write_text(json.dumps({"tokens": [5, 6, 7, 8]} | content))
+    reading = llama_reading.read(tmp_path / "stdout", tmp_path / "stderr", asked(tmp_path))
+
+    lines = [remark.line for remark in reading.remarks if remark.weight is Weight.DOUBTFUL]
+    assert len(lines) == (both is not None)
+    assert all(count in line.replace(",", "").split() for line in lines for count in both or ())

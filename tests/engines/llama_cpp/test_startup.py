@@ -45,3 +45,29 @@ def test_a_way_of_drafting_is_named_once() -> None:
     found = said(*["adding speculative implementation 'draft-simple'"] * 500)
     assert found.drafting == ("draft-simple",)
     assert len(found.lines) == KEPT
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "main: server is listening on http://127.0.0.1:8080 - starting the main loop",
+        "0.00.115.787 I srv  main: server is listening on http://127.0.0.1:8080",
+        "main: HTTP server is listening, hostname: 127.0.0.1, port: 8080, http threads: 3",
+    ],
+)
+def test_a_server_that_listens_says_so_in_several_ways(line: str) -> None:
+    """From then on no flag is refused any more, whatever a line says."""
+    assert said(line).listening
+
+
+@pytest.mark.parametrize(
+    ("line", "features"),
+    [
+        ("CUDA : ARCHS = 750 | USE_GRAPHS = 1 | CPU : SSE3 = 1 | AVX2 = 1 |", ("SSE3", "AVX2")),
+        ("CPU : SSE3 = 1 | AVX = 0 | AVX2 = 1 | CUDA : USE_GRAPHS = 1 |", ("SSE3", "AVX2")),
+        ("AVX = 1 | AVX2 = 1 | AVX512 = 0 | FMA = 1 |", ("AVX", "AVX2", "FMA")),
+    ],
+)
+def test_features_of_the_processor_are_its_own(line: str, features: tuple[str, ...]) -> None:
+    """What another backend lists is no feature of the processor."""
+    assert said(f"system_info: n_threads = 1 (n_threads_batch = 1) / 2 | {line}").system == features

@@ -120,3 +120,20 @@ def test_older_name_of_draft_acceptance() -> None:
     """Where the line says that it is a rate, it is the same line."""
     line = "draft acceptance rate = 0.57576 (   19 accepted /    33 generated)"
     assert said(line).drafts == Drafts(accepted=19, offered=33)
+
+
+STATISTICS = (
+    "statistics {:>16}: #calls(b,g,a) =    1 {:>6} {:>6}, #gen drafts =      2, "
+    "#acc drafts =     2, #gen tokens =      5, #acc tokens =     5, "
+    "dur(b,g,a) = 0.000, {:.3f}, 0.002 ms"
+)
+
+
+def test_all_ways_of_speculation_are_added_up() -> None:
+    """Each has a line of its own; of several lines on one of them the last counts."""
+    found = said(
+        STATISTICS.format("ngram-simple", 3, 3, 9.0),
+        STATISTICS.format("ngram-simple", 5, 5, 0.5),
+        STATISTICS.format("draft-simple", 9, 9, 1.25),
+    )
+    assert found.drafts == Drafts(rounds=14, draft_ms=1.75)

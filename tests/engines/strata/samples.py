@@ -32,7 +32,7 @@ ESTIMATE = (
 )
 DECODE = "decode                   60 tokens in 8303.7 ms  ->  7.23 tok/s"
 PREFILL = (
-    "prefill                  94 tokens in 5301.2 ms  ->  17.73 tok/s  "
+    "prefill                  2 tokens in 112.8 ms  ->  17.73 tok/s  "
     "(time to first token 6120.5 ms)"
 )
 SPECULATION = (

@@ -79,7 +79,7 @@ def test_a_stream_is_that_of_the_only_dump(before: bytes, after: bytes, ids: lis
     dump = b"output  :" + "".join(f" {number}" for number in ids).encode() + b"\n"
     stdout = before + b"\n" + dump + after
     with tempfile.TemporaryDirectory() as folder:
-        reading = read(Path(folder), stdout, b"", max_new=12)
+        reading = read(Path(folder), stdout, b"", max_new=len(ids))
 
     if reading.stream is not None:
         assert reading.stream == tuple(ids)
@@ -93,7 +93,7 @@ def test_words_around_the_dump_do_not_hide_it(before: str, after: str, ids: list
     """Lines that are no dump leave the stream as it is."""
     dump = "output  :" + "".join(f" {number}" for number in ids)
     with tempfile.TemporaryDirectory() as folder:
-        reading = read(Path(folder), f"{before}\n{dump}\n{after}", b"", max_new=12)
+        reading = read(Path(folder), f"{before}\n{dump}\n{after}", b"", max_new=len(ids))
 
     assert reading.stream == tuple(ids)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hetero_test.values.reading import Speculation, Timings
+from hetero_test.values.remark import Weight
 from tests.engines.strata.samples import (
     DECODE,
     FLAGS,
@@ -83,7 +84,56 @@ def test_less_than_no_time_is_unknown(tmp_path: Path) -> None:
         stdout = stdout.replace(f" {shown}", f" -{shown}")
 
     assert read(tmp_path, stdout).timings == Timings()
-    assert read(tmp_path, STDOUT.replace("7.23 tok/s", "0.00 tok/s")).timings.decode_tok_s == 0
+
+
+@pytest.mark.parametrize(
+    ("printed", "value", "odd"),
+    [
+        ("60 tokens in 0.0 ms  ->  0.00 tok/s", None, False),
+        ("60 tokens in -1.0 ms  ->  7.23 tok/s", None, False),
+        ("60 tokens in 1000.0 ms  ->  500.00 tok/s", 60.0, True),
+        ("60 tokens in 1000.0 ms  ->  0.00 tok/s", 60.0, True),
+        ("60 tokens in 24000000.0 ms  ->  0.00 tok/s", 0.0025, False),
+        ("60 tokens in 0.9 ms  ->  63157.89 tok/s", 63157.89, False),
+        ("60 tokens in nan ms  ->  7.23 tok/s", 7.23, False),
+    ],
+)
+def test_a_rate_is_what_its_tokens_over_its_time_give(
+    tmp_path: Path, printed: str, value: float | None, odd: bool
+) -> None:
+    """No time gives no rate; a rate beside others that contradict it yields, with a warning."""
+    reading = read(tmp_path, STDOUT.replace(DECODE, f"decode                   {printed}"))
+
+    assert reading.timings.decode_tok_s == value
+    assert [w for w in reading.warnings if "tok/s" in w] == (
+        [
+            f"the decode line says {printed.split()[-2]} tok/s, and 60 tokens in 1000.0 ms are "
+            "60.00 tok/s"
+        ]
+        if odd
+        else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "both"),
+    [
+        ("60 tokens in 8303.7", "59 tokens in 8165.3", ("59", "60")),
+        ("2 tokens in 112.8", "94 tokens in 5301.8", ("94", "2")),
+        ("accepted 38 of 62", "accepted 30 of 62", ("53", "60")),
+        ("accepted 38 of 62", "accepted 68 of 62", ("68", "62")),
+    ],
+)
+def test_a_count_that_contradicts_the_stream_is_a_doubt(
+    tmp_path: Path, old: str, new: str, both: tuple[str, str]
+) -> None:
+    """What is decoded, read and drafted must agree with what was printed and asked for."""
+    assert old in STDOUT
+    fine = {remark.line for remark in read(tmp_path).remarks}
+    (remark,) = (r for r in read(tmp_path, STDOUT.replace(old, new)).remarks if r.line not in fine)
+
+    assert remark.weight is Weight.DOUBTFUL
+    assert all(f" {count} " in f"{remark.line} " for count in both)
 
 
 @pytest.mark.parametrize(
@@ -93,9 +143,10 @@ def test_a_decimal_comma_is_read_where_it_can_be_nothing_else(
     tmp_path: Path, text: str, value: float | None
 ) -> None:
     """Three digits behind a comma may as well be thousands, so they are left unknown."""
-    stdout = STDOUT.replace("7.23 tok/s", f"{text} tok/s")
+    took = 60_000 / (value or 1)
+    line = f"decode                   60 tokens in {took:.1f} ms  ->  {text} tok/s"
 
-    assert read(tmp_path, stdout).timings.decode_tok_s == value
+    assert read(tmp_path, STDOUT.replace(DECODE, line)).timings.decode_tok_s == value
 
 
 def test_a_timing_line_of_another_dialect_is_a_warning(tmp_path: Path) -> None:
@@ -216,14 +267,18 @@ def test_newer_probes_tell_their_samples(tmp_path: Path) -> None:
     assert reading.context["pcie_probe_gb_s"] == 12.3
 
 
-def test_too_few_drafts_for_the_stream_are_a_warning(tmp_path: Path) -> None:
+def test_too_few_drafts_for_the_stream_are_a_doubt(tmp_path: Path) -> None:
     """Rounds and accepted drafts must account for what was printed."""
     few = STDOUT.replace("drafts accepted 38", "drafts accepted 30")
     at_limit = STDOUT.replace("drafts accepted 38", "drafts accepted 37")
 
-    assert any("account for 53 ids, 60" in warning for warning in read(tmp_path, few).warnings)
-    assert read(tmp_path, at_limit).warnings == ()
-    assert read(tmp_path, at_limit, f"{NATIVE}\n{STDERR}").warnings != ()
+    def doubts(stdout: str, stderr: str = STDERR) -> list[str]:
+        remarks = read(tmp_path, stdout, stderr).remarks
+        return [remark.line for remark in remarks if remark.weight is Weight.DOUBTFUL]
+
+    assert doubts(few) == ["the draft statistics account for 53 ids, 60 were printed"]
+    assert doubts(at_limit) == []
+    assert doubts(at_limit, f"{NATIVE}\n{STDERR}") != []
 
 
 def test_an_ignored_drafter_is_a_warning(tmp_path: Path) -> None:

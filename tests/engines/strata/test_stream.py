@@ -61,6 +61,30 @@ def test_anything_else_is_no_stream(tmp_path: Path, lines: tuple[str, ...], said
     assert said in (reading.stream_trouble or "")
 
 
+@pytest.mark.parametrize("rest", [" 4 5 6", ": 4 5 6", " of 2 MiB", ""])
+def test_a_short_dump_before_a_line_of_another_library_is_cut(tmp_path: Path, rest: str) -> None:
+    """The rest of the ids may stand behind the foreign text: no stream, and not a short one."""
+    cut = dump("output  : 1 2 3", f"[ggml] note: pinned buffer reused{rest}")
+
+    reading = read(tmp_path, cut, max_new=6)
+    assert reading.stream is None
+    assert "cut by foreign text after 3 ids" in (reading.stream_trouble or "")
+
+    assert read(tmp_path, cut, max_new=3).stream == (1, 2, 3)
+    ended = ("--stop-eos", "--eos-ids", "3")
+    assert read(tmp_path, cut, max_new=6, flags=ended).stream == (1, 2, 3)
+    assert read(tmp_path, dump("output  : 1 2 3"), max_new=6).stream == (1, 2, 3)
+
+
+@pytest.mark.parametrize("before", range(0, 40, 3))
+def test_foreign_text_may_lie_in_the_next_block(tmp_path: Path, before: int) -> None:
+    """Where the file is cut for reading hides no line behind the dump."""
+    filler = ("x" * 99 + "\n") * (BLOCK_BYTES // 100 + 1)
+    stdout = filler[-(BLOCK_BYTES - before) :] + "output  : 1 22 333\n\n[ggml] note 4\ndecode\n"
+
+    assert "foreign text" in (read(tmp_path, stdout, max_new=5).stream_trouble or "")
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -32,7 +32,7 @@ PATTERNS: Final = MappingProxyType(
         # build: 4321 (abcdef0) with cc (Debian 12.2.0-14) 12.2.0 for x86_64-linux-gnu
         "build": rb"build:? (\S+ \(\w+\))",
         # system_info: n_threads = 1 (n_threads_batch = 1) / 2 | CPU : SSE3 = 1 | AVX2 = 1 |
-        "system": rb"n_threads = .*?\| (?:CPU : )?(.*)",
+        "system": rb"n_threads = .*?\| (.*)",
         #   - RPC0    : 127.0.0.1:50052 (24105 MiB, 24105 MiB free)
         "device": rb"- (\w+) +: (.*) \((\d{1,15}) MiB, (\d{1,15}) MiB free\)",
         # using device RPC0 (127.0.0.1:50052) (unknown id) - 24105 MiB free
@@ -80,7 +80,7 @@ PATTERNS: Final = MappingProxyType(
         + rb" \( *(\d{1,15}) accepted / +"
         rb"(\d{1,15}) generated\)(?:, mean len = +(" + _NUMBER + rb"))?",
         # statistics     draft-simple: #calls(b,g,a) =    1      9      9, … dur(b,g,a) = 0.001, …
-        "rounds": rb"statistics +\S+: +#calls\(b,g,a\) = +\d{1,15} +(\d{1,15}) +\d{1,15},"
+        "rounds": rb"statistics +(\S+): +#calls\(b,g,a\) = +\d{1,15} +(\d{1,15}) +\d{1,15},"
         rb".*?dur\(b,g,a\) = +" + _NUMBER + rb", +(" + _NUMBER + rb"),",
         # n_drafted = 61   /   n_accept  = 47      (tools without a server)
         "n_drafted": rb"n_drafted += (\d{1,15})",
@@ -93,6 +93,8 @@ PATTERNS: Final = MappingProxyType(
         "generation_time": rb"generation " + _TIMING,
         "listening": rb"listening on",
         "old_listening": rb"HTTP server (?:is )?listening",
+        # main: server is listening on http://127.0.0.1:8080 - starting the main loop
+        "server_listening": rb"server is listening on",
     }
 )
 """Event name to the pattern of its line's message; the groups are the event's arguments.

@@ -44,7 +44,8 @@ def nothing() -> LlamaLog:
     return _Reader().result()
 
 
-_TURNING_POINTS: Final = frozenset({"fit_begin", "fit_end", "listening", "old_listening"})
+_LISTENING: Final = frozenset({"listening", "old_listening", "server_listening"})
+_TURNING_POINTS: Final = frozenset({"fit_begin", "fit_end", *_LISTENING})
 """Events behind which the same words mean something else."""
 
 
@@ -121,6 +122,9 @@ class _Reader:
         )
 
 
+_CPU: Final = b"CPU"
+
+
 class Startup:
     """Takes the lines on the start of the process.
 
@@ -150,18 +154,23 @@ class Startup:
             "device": self._device,
             "drafting": self._drafting,
             "no_drafting": self._no_drafting,
-            "listening": self._listening,
-            "old_listening": self._listening,
+            **dict.fromkeys(_LISTENING, self._listening),
         }
 
     def _build(self, _line: bytes, build: bytes) -> None:
         self.build = decoded(build)
 
     def _system(self, _line: bytes, features: bytes) -> None:
-        pairs = (part.partition(b"=") for part in features.split(b"|"))
-        self.system = tuple(
-            decoded(name.strip()) for name, _, value in pairs if value.strip() == b"1"
-        )
+        # Newer builds name each backend in front of its own features; what older ones list
+        # are the processor's.
+        backend, found = _CPU, []
+        for part in features.split(b"|"):
+            name, _, value = part.rpartition(b" : ")[2].partition(b"=")
+            if b" : " in part:
+                backend = part.partition(b" : ")[0].strip()
+            if backend == _CPU and value.strip() == b"1":
+                found.append(decoded(name.strip()))
+        self.system = tuple(found)
 
     def _device(self, _line: bytes, name: bytes, what: bytes, total: bytes, free: bytes) -> None:
         device = ListedDevice(
@@ -201,17 +210,18 @@ class FinalTimings:
         self._accepted: int | None = None
         self._offered: int | None = None
         self._mean_length: float | None = None
-        self._rounds: int | None = None
-        self._draft_ms: float | None = None
+        self._rounds: dict[bytes, tuple[int, float | None]] = {}
 
     def drafts(self) -> Drafts:
-        """The draft statistics as far as they were told."""
+        """The draft statistics as far as they were told; ways of speculation are added up."""
+        told = list(self._rounds.values())
+        took = [ms for _, ms in told if ms is not None]
         return Drafts(
             accepted=self._accepted,
             offered=self._offered,
             mean_length=self._mean_length,
-            rounds=self._rounds,
-            draft_ms=self._draft_ms,
+            rounds=sum(rounds for rounds, _ in told) if told else None,
+            draft_ms=sum(took) if took else None,
         )
 
     def events(self) -> Mapping[str, Callable[..., None]]:
@@ -232,8 +242,9 @@ class FinalTimings:
         self._accepted, self._offered = int(accepted), int(offered)
         self._mean_length = _number(mean)
 
-    def _rounds_drafted(self, _line: bytes, rounds: bytes, draft_ms: bytes) -> None:
-        self._rounds, self._draft_ms = int(rounds), _number(draft_ms)
+    def _rounds_drafted(self, _line: bytes, name: bytes, rounds: bytes, draft_ms: bytes) -> None:
+        if name in self._rounds or len(self._rounds) < KEPT:
+            self._rounds[name] = int(rounds), _number(draft_ms)
 
     def _n_drafted(self, _line: bytes, count: bytes) -> None:
         self._offered = int(count)

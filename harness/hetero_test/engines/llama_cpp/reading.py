@@ -10,7 +10,7 @@ from hetero_test.engines.llama_cpp import reader, residency
 from hetero_test.engines.llama_cpp import reply as llama_reply
 from hetero_test.engines.llama_cpp.devices import CPU, behind_mask, is_remote
 from hetero_test.engines.llama_cpp.log import Rate
-from hetero_test.engines.remarks import signs_of
+from hetero_test.engines.remarks import signs_of, template
 from hetero_test.values.reading import (
     Factor,
     Place,
@@ -20,9 +20,10 @@ from hetero_test.values.reading import (
     Speculation,
     Timings,
 )
+from hetero_test.values.remark import Remark, Weight
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from hetero_test.engines.base import Asked, Survey
@@ -47,6 +48,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         log, other = other, log
     log = replace(log, remarks=(*log.remarks, *other.remarks))
     reply = llama_reply.load(asked.folder)
+    log = replace(log, remarks=(*log.remarks, *_contradictions(log, reply, asked)))
     devices = asked.survey.devices
     main = log.main
     drafts = bool(log.drafts.offered or reply.timings.get("draft_n"))
@@ -220,13 +222,38 @@ def _warnings(log: LlamaLog, reply: Reply) -> tuple[str, ...]:
         found.append("a drafter was set up, but it drafted nothing")
     if log.unread_timings and reply.tokens and not reply.timings:
         found.append(f"a timing line of an unknown dialect is not read: {log.unread_timings[0]}")
-    rounds, accepted = log.drafts.rounds, log.drafts.accepted
-    if reply.tokens and rounds is not None and accepted is not None:
+    return tuple(found)
+
+
+def _contradictions(log: LlamaLog, reply: Reply, asked: Asked) -> tuple[Remark, ...]:
+    """Counts beside a stream that do not agree with it, as lines that cast doubt on the run.
+
+    A count that is not one of this run tells that the log, or a part of the work, is another's.
+    """
+    return tuple(
+        Remark(template=template(text), line=text, weight=Weight.DOUBTFUL)
+        for text in _contradicting(log, reply, asked)
+    )
+
+
+def _contradicting(log: LlamaLog, reply: Reply, asked: Asked) -> Iterator[str]:
+    if reply.tokens is None:
+        return
+    count, prompt = len(reply.tokens), len(asked.probe.ids)
+    made = reply.timings.get("predicted_n")
+    # Whether the token at which a sequence ends is counted differs by build.
+    if made is not None and abs(made - count) > reply.end_of_sequence:
+        yield f"the server counts {made:.0f} tokens, and its answer holds {count}"
+    # One that is shorter was found in a cache in part, which the answer tells.
+    if log.prompt.tokens is not None and log.prompt.tokens > prompt:
+        yield f"the log counts {log.prompt.tokens} tokens of a prompt that has {prompt}"
+    drafts = _speculation(log, reply)
+    offered, accepted, rounds = drafts.offered, drafts.accepted, drafts.rounds
+    if offered is not None and accepted is not None and accepted > offered:
+        yield f"the draft statistics count {accepted} drafts accepted of {offered} offered"
+    if rounds is not None and accepted is not None:
         # Each round gives one token beside the accepted ones, the prompt gives the first, and
         # where but one more is wanted no round is begun for it.
         accounted = accepted + rounds + 2
-        if accounted < len(reply.tokens):
-            found.append(
-                f"the draft statistics account for {accounted} of {len(reply.tokens)} tokens"
-            )
-    return tuple(found)
+        if accounted < count:
+            yield f"the draft statistics account for {accounted} of {count} tokens"

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
-from hetero_test.engines.lines import End, blocks
+from hetero_test.engines.lines import End, blocks, decoded
 from hetero_test.engines.meaning import weigh
 from hetero_test.engines.remarks import Lines
 from hetero_test.engines.scan import Hit, Scan
@@ -19,6 +19,7 @@ from hetero_test.engines.strata.signs import rule
 from hetero_test.values.remark import Weight
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from hetero_test.values.remark import Remark
@@ -64,8 +65,8 @@ ROWS = (
     Line(name="prompt", start="prompt  :", printed=True, every=True),
     Line(name="output", start="output  :", printed=True, every=True),
     Line(name="decode", start="decode ", printed=True,
-        rest=r"\s*\S+ tokens in \S+ ms\s+->\s+(\S+) tok/s"),
-    Line(name="prefill", start="prefill ", printed=True, rest=r"\s*\S+ tokens in \S+ ms\s+->\s+"
+        rest=r"\s*(\S+) tokens in (\S+) ms\s+->\s+(\S+) tok/s"),
+    Line(name="prefill", start="prefill ", printed=True, rest=r"\s*(\S+) tokens in (\S+) ms\s+->\s+"
         r"(\S+) tok/s(?:\s+\(time to first token (\S+) ms\))?"),
     # roles and devices
     Line(name="picked", start=_G + "--auto-roles picked: ", shown=True,
@@ -133,6 +134,7 @@ _COUNTED = {
     "output  :",
     *(_G + start for start in ("GPU ", "device roles: ", "session is up (engine ")),
 }
+_DUMP = b"\noutput  :"
 _EVERY = {row.start for row in ROWS if row.every}
 _SCAN = Scan(
     last={row.start for row in ROWS} - _EVERY,
@@ -182,6 +184,7 @@ class Log:
     Attributes:
         shown: lines kept for the report, in order.
         loose_ids: a line that begins with ids and follows the output dump, if there is one.
+        foreign: the line right behind the output dump, if no row knows it.
         unread: why a file could not be read to its end.
     """
 
@@ -189,8 +192,10 @@ class Log:
     counts: dict[str, int] = field(default_factory=dict)
     shown: list[str] = field(default_factory=list)
     loose_ids: str | None = None
+    foreign: str | None = None
     unread: list[str] = field(default_factory=list)
     _lines: Lines = field(default_factory=lambda: Lines(_known))
+    _behind_dump: bool = False
 
     def all(self, name: str) -> list[Entry]:
         """The lines of a row, the first few of those of which each one counts."""
@@ -216,7 +221,10 @@ class Log:
             for hit in _SCAN.lines(path, keep_bytes=keep_bytes):
                 self._take(hit, printed=printed)
             for block in blocks(path, keep_bytes):
-                self._lines.take(block.text.split(b"\n"))
+                lines = block.text.split(b"\n")
+                self._lines.take(lines)
+                if printed and (self._behind_dump or _DUMP in block.text):
+                    self._look_behind_dump(lines[1:])
         except OSError as error:
             self.unread.append(f"{path.name}: {error.strerror or error}")
 
@@ -231,6 +239,16 @@ class Log:
             self.loose_ids = self.loose_ids or hit.text[:WIDTH]
         if hit.start is None and "MiB of VRAM free" in hit.text:
             self._show(hit.text)
+
+    def _look_behind_dump(self, lines: Sequence[bytes]) -> None:
+        """Keep the first line with text behind the output dump, unless the engine prints it."""
+        for line in lines:
+            if line.startswith(_DUMP[1:]):
+                self._behind_dump = True
+            elif self._behind_dump and line.strip():
+                self._behind_dump = False
+                text = decoded(line[:WIDTH]).rstrip()
+                self.foreign = None if text.startswith(tuple(_BY_START)) else text
 
     def _in_dump(self) -> bool:
         """Whether the output dump has begun, and not yet the line that follows it."""

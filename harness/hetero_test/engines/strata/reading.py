@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 from hetero_test.engines.lines import KEEP_BYTES, End, number, tail
 from hetero_test.engines.remarks import signs_of
+from hetero_test.engines.strata import counts
 from hetero_test.engines.strata.flags import last_value, whole
 from hetero_test.engines.strata.log import WIDTH, Entry, Log
 from hetero_test.engines.strata.residency import Whereabouts
-from hetero_test.values.reading import Factor, Place, Reading, Speculation, Timings
+from hetero_test.values.reading import Factor, Place, Reading
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from hetero_test.engines.base import Asked
-    from hetero_test.values.reading import Scalar
+    from hetero_test.values.reading import Scalar, Speculation
 
 _MOST_DIGITS = 10
 _LARGEST_ID = 2**31 - 1
@@ -33,8 +34,9 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
     log.read(stderr, printed=False, keep_bytes=keep_bytes)
     log.read(stdout, printed=True, keep_bytes=keep_bytes)
     where = Whereabouts(log, asked)
-    stream, trouble = _stream(log, most)
-    speculation = _speculation(log)
+    stream, trouble = _stream(log, most, asked)
+    remarks = (*log.remarks, *counts.contradictions(log, stream, asked))
+    speculation = counts.speculation(log)
     session, vocabulary = log.last("session"), log.last("vocabulary")
     return Reading(
         stream=stream,
@@ -42,8 +44,8 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         echo=_echo(log),
         end_of_sequence=_ended(stream, asked.flags),
         vocabulary=None if vocabulary is None else _whole(vocabulary, 0),
-        signs=signs_of(log.remarks),
-        remarks=log.remarks,
+        signs=signs_of(remarks),
+        remarks=remarks,
         residency=where.residency,
         main=where.main,
         draft=_draft(log, where, asked.flags),
@@ -54,7 +56,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
         places=_places(where, asked.flags),
         picked=where.picked,
         speculation=speculation,
-        timings=_timings(log),
+        timings=counts.timings(log),
         version=None if session is None else _version(session.groups[0] or ""),
         devices=where.devices,
         lines=tuple(log.shown),
@@ -76,7 +78,7 @@ def _places(where: Whereabouts, flags: Sequence[str]) -> dict[str, str]:
     return placed | beside
 
 
-def _stream(log: Log, most: int) -> tuple[tuple[int, ...] | None, str | None]:
+def _stream(log: Log, most: int, asked: Asked) -> tuple[tuple[int, ...] | None, str | None]:
     """The ids of the only dump, or why there is none that can be trusted."""
     if log.unread:
         return None, "the output could not be read: " + "; ".join(log.unread)
@@ -89,6 +91,10 @@ def _stream(log: Log, most: int) -> tuple[tuple[int, ...] | None, str | None]:
     ids, trouble = _dump(dump, "output  :", most)
     if trouble is None and log.loose_ids is not None:
         trouble = f"the output dump goes on in another line: {log.loose_ids!r}"
+    wanted = asked.probe.max_new
+    if trouble is None and log.foreign and len(ids) < wanted and not _ended(ids, asked.flags):
+        # The rest of the ids may stand behind the text of a line like any other.
+        trouble = f"the output dump is cut by foreign text after {len(ids)} ids: {log.foreign!r}"
     return (ids, None) if trouble is None else (None, trouble)
 
 
@@ -203,35 +209,6 @@ def _free_after(log: Log) -> str | None:
     )
 
 
-def _speculation(log: Log) -> Speculation | None:
-    entry = log.last("speculation")
-    if entry is None:
-        return None
-    return Speculation(
-        rounds=_whole(entry, 0),
-        window=_whole(entry, 1),
-        accepted=_whole(entry, 2),
-        offered=_whole(entry, 3),
-        tokens_per_round=number(entry.groups[4]),
-    )
-
-
-def _timings(log: Log) -> Timings:
-    decode, prefill, drafting = log.last("decode"), log.last("prefill"), log.last("drafting")
-    return Timings(
-        decode_tok_s=_measured(decode, 0),
-        prefill_tok_s=_measured(prefill, 0),
-        ttft_ms=_measured(prefill, 1),
-        draft_ms_per_round=_measured(drafting, 0),
-    )
-
-
-def _measured(entry: Entry | None, group: int) -> float | None:
-    """A time or a rate; one below nothing comes of a clock that was set back."""
-    value = None if entry is None else number(entry.groups[group])
-    return None if value is None or value < 0 else value
-
-
 def _warnings(
     log: Log, stream: tuple[int, ...] | None, speculation: Speculation | None, asked: Asked
 ) -> tuple[str, ...]:
@@ -246,11 +223,7 @@ def _warnings(
         found.append("no decode line is understood: the timing is unknown")
     if "--mtp" in asked.flags and speculation is None and not found and len(stream) > 1:
         found.append("--mtp was given, and the log holds no draft statistics")
-    if speculation is not None and speculation.rounds is not None:
-        # The first id of a canonical pack comes before the first round.
-        made = speculation.rounds + (speculation.accepted or 0) + (log.last("native") is None)
-        if made < len(stream):
-            found.append(f"the draft statistics account for {made} ids, {len(stream)} were printed")
+    found += counts.odd_rates(log)
     if "--stop-eos" in asked.flags and last_value(asked.flags, "--eos-ids") is None:
         found.append("--stop-eos without --eos-ids: an early end cannot be told from a cut stream")
     return tuple(found)
