@@ -95,6 +95,18 @@ def test_one_card_tests_no_placement(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "no placement was tested" in capsys.readouterr().out.splitlines()[0]
 
 
+def test_fewer_devices_than_expected_launch_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A gate for two cards ends with exit 3 where one is left, naming both numbers."""
+    out = tmp_path / "out"
+    words = ["demo", "--rig", "one", "--expect-devices", "2", "--out", str(out)]
+
+    assert main(words) == ExitCode.NOTHING_TO_COMPARE
+    assert "2 devices expected, 1 found" in capsys.readouterr().err
+    assert not out.exists()
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

@@ -231,7 +231,7 @@ def test_with_one_device_the_headline_says_that_no_placement_was_tested(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Variants 0 and 7 run on one card; a pass of 7 is not sold as one of a placement."""
-    told = play(tmp_path, capsys, devices=1)
+    told = play(tmp_path, capsys, args=("--devices", "1"), devices=1)
     assert {run["variant"] for run in told.json["runs"]} == {"0", "7"}
     assert "no placement was tested (1 device)" in told.report.splitlines()[0]
     assert "no placement was tested" in told.stdout

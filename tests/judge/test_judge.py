@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from hetero_test.judge.judge import judge
-from hetero_test.values.record import Ending, Record
-from hetero_test.values.run import Effect, EffectPart, RunState
+from hetero_test.values.record import Ending, Record, Rig
+from hetero_test.values.run import NO_TRACE, Effect, EffectPart, RunState
 from hetero_test.values.verdict import Conclusion, Kind, Result
 from tests.judge.factories import (
     DRAFTS,
@@ -463,3 +463,43 @@ def test_a_change_of_version_never_outranks_a_difference() -> None:
 
     assert judge(two).conclusion is Conclusion.FAIL
     assert CHANGED_ENGINE in judge(two).warnings
+
+
+# ---- one device -------------------------------------------------------------------------------
+
+
+def test_one_device_that_nobody_announced_is_inconclusive() -> None:
+    """A second card that vanished never leaves a green mark; the reason says what to write."""
+    made = judged("0: A A", "1: A A", rig=Rig(device_count=1))
+
+    assert made.conclusion is Conclusion.INCONCLUSIVE
+    assert "one device found, no placement over several was tested" in made.headline
+    assert "`--devices 1`" in made.headline
+
+
+def test_one_device_where_nothing_is_placed_says_so_once() -> None:
+    """The reason names what was not tested, and nothing repeats it."""
+    entries = (planned("0"), planned("7", ("draft", NO_TRACE)))
+    made = judged("0: A A", "7: A A", variants=entries, rig=Rig(device_count=1))
+
+    assert made.headline == (
+        "INCONCLUSIVE — one device found, no placement was tested; "
+        "owners of one card say `--devices 1`"
+    )
+
+
+@pytest.mark.parametrize(("count", "said"), [(1, True), (2, False), (None, False), (0, False)])
+def test_an_announced_device_or_another_number_is_no_reason(
+    count: int | None, *, said: bool
+) -> None:
+    """Only a single device that nobody announced keeps a matrix open."""
+    made = judged("0: A A", "1: A A", rig=Rig(device_count=count), one_device=said)
+
+    assert made.conclusion is Conclusion.PASS
+
+
+def test_a_fail_on_one_device_stays_a_fail() -> None:
+    """A difference was seen, on however many devices."""
+    made = judged("0: A A", "1: Q Q", rig=Rig(device_count=1))
+
+    assert made.conclusion is Conclusion.FAIL

@@ -433,3 +433,43 @@ def test_what_a_run_itself_warns_of_is_told_with_its_name() -> None:
     assert warnings(changed(equal(), "1", 2, warnings=("left processes behind",))) == (
         "variant 1, repeat 2: left processes behind",
     )
+
+
+# ---- drafters that vanished -------------------------------------------------------------------
+
+
+def vanished(*drafters: bool | None, silent: str = "1") -> Record:
+    """Three variants of which one prints no draft statistics."""
+    entries = tuple(planned(name, drafter=d) for name, d in zip("012", drafters, strict=True))
+    made = record("0: A A", "1: A A", "2: A A", variants=entries)
+    for name in "012":
+        made = changed(made, name, speculation=None if name == silent else DRAFTS)
+    return made
+
+
+@pytest.mark.parametrize("silent", ["0", "1", "2"])
+def test_a_drafter_that_vanished_is_told_and_strict_counts_it(silent: str) -> None:
+    """One side prints draft statistics and the other none: the drafter may not have run."""
+    made = vanished(True, True, True, silent=silent)
+    strict = replace(made, manifest=replace(made.manifest, strict=True))
+    told = [text for text in judge(made).warnings if "prints no draft statistics" in text]
+
+    assert judge(made).conclusion is Conclusion.PASS
+    assert told
+    assert all(text.startswith(f"variant {silent} prints") for text in told)
+    assert judge(strict).conclusion is Conclusion.INCONCLUSIVE
+    assert "prints no draft statistics" in judge(strict).headline
+
+
+def test_a_drafter_that_vanished_in_one_repeat_is_told_with_the_repeat() -> None:
+    """The repeats of one command have one drafter."""
+    made = changed(vanished(True, True, True, silent="none"), "1", 2, speculation=None)
+
+    assert any("variant 1 (repeat 2) prints no draft" in text for text in judge(made).warnings)
+
+
+def test_a_variant_without_a_drafter_of_its_own_prints_nothing_of_one() -> None:
+    """Where one command brings a drafter and the other does not, nothing vanished."""
+    made = vanished(True, False, True)
+
+    assert not any("prints no draft" in text for text in judge(made).warnings)

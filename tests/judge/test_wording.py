@@ -8,6 +8,7 @@ import pytest
 
 from hetero_test.judge.judge import judge
 from hetero_test.values.record import Ending, Record, Rig
+from hetero_test.values.remark import Remark, Weight
 from hetero_test.values.run import Effect, EffectPart, RunState
 from hetero_test.values.verdict import Kind
 from tests.judge.factories import changed, judged, planned, record, two_cards, two_prompts
@@ -122,7 +123,7 @@ def test_one_device_passes_and_says_that_no_placement_was_tested() -> None:
     """Variants 0 and 7 of one card: chained drafts are exact, and place nothing."""
     few = planned("1", planned=False, why_not="needs at least 2 devices", few_devices=True)
     entries = (planned("0"), few, planned("7", *CHAINED))
-    made = record("0: A A", "7: A A", variants=entries, rig=Rig(device_count=1))
+    made = record("0: A A", "7: A A", variants=entries, rig=Rig(device_count=1), one_device=True)
     made = changed(made, "7", effect=Effect.UNOBSERVABLE)
 
     assert told(made)[0] == (
@@ -130,6 +131,24 @@ def test_one_device_passes_and_says_that_no_placement_was_tested() -> None:
         "0 proven to have moved, 1 leaves no trace, 0 not run; "
         "no placement was tested (1 device)"
     )
+
+
+def test_what_is_the_baseline_s_own_placement_is_counted_apart() -> None:
+    """Being where the flags say is not moving."""
+    entries = (planned("0"), planned("1", ("main", "1")), planned("2", ("main", "0")))
+    made = record("0: A A", "1: A A", "2: A A", variants=entries)
+    made = changed(made, "2", places={"main": "0"})
+
+    assert ", 1 proven to have moved, 1 is the baseline's own placement, " in told(made)[0]
+
+
+def test_a_doubted_placement_is_counted() -> None:
+    """The headline of a PASS says how many placements are doubted."""
+    made = record("0: A A", "1: A A", "2: A A")
+    line = Remark(line="pool: nothing done", template="pool: nothing done", weight=Weight.DOUBTFUL)
+    made = changed(made, "2", remarks=(line,))
+
+    assert ", 1 doubted, " in told(made)[0]
 
 
 @pytest.mark.parametrize(("count", "words"), [(None, ""), (0, " (0 devices)"), (2, " (2 devices)")])

@@ -37,6 +37,7 @@ def may(strategy: st.SearchStrategy[int]) -> st.SearchStrategy[int | None]:
         kinds=st.lists(st.tuples(WORDS, WORDS), max_size=2).map(tuple),
         fast_device=st.none() | WORDS,
         max_new=COUNTS,
+        expect_devices=may(COUNTS),
         repeats=COUNTS,
         warmup=may(COUNTS),
         pinned=st.booleans(),

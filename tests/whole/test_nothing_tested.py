@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hetero_test.plan.prepare import without_copies
+from hetero_test.plan.copies import without_copies
 from hetero_test.values.variant import Needs, PlannedVariant, Variant
 from tests.rigs import Played, play
 from tests.scripted import MODEL_FLAGS, always, write_build

@@ -64,6 +64,7 @@ SCENARIOS = (
         "one card: variants 0 and 7",
         (),
         PASS,
+        args=("--devices", "1"),
         build={"devices": 1},
         said=("no placement was tested", "1 device"),
     ),

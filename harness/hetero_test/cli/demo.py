@@ -81,7 +81,10 @@ def _bundled(args: argparse.Namespace, out: Path) -> int:
         made = write_build(out / DEMO_FOLDER, rig=args.rig)
     flags = (*made.model_flags, *(args.engine_flags or ()))
     command = run_command(args, out=out, build_dir=made.build_dir, model_flags=flags)
-    options = replace(command.options, vocab=command.options.vocab or made.vocab)
+    asked = command.options
+    options = replace(asked, vocab=asked.vocab or made.vocab)
+    if args.rig == "one":
+        options = replace(options, expect_devices=asked.expect_devices or 1)
     return execute(replace(command, options=options))
 
 

@@ -27,7 +27,8 @@ exit codes:
   0    PASS: every comparison is equal, and something was compared
   1    FAIL: at least one placement changed the output
   2    the command line or a matrix file is wrong
-  3    engine not found, or nothing to compare; nothing was launched
+  3    engine not found, fewer devices than expected, or nothing to compare;
+       nothing was launched
   4    INCONCLUSIVE: neither is proven
   5    the harness could not finish (disk full, a bug of its own)
   124  --total-timeout was reached

@@ -49,6 +49,12 @@ def _what(what: argparse._ArgumentGroup, *, required: bool) -> None:
         "--devices", type=_count, metavar="N", help="number of devices, if it cannot be found out"
     )
     what.add_argument(
+        "--expect-devices",
+        type=_count,
+        metavar="N",
+        help="end with exit code 3 before any launch where fewer devices are found",
+    )
+    what.add_argument(
         "--device-kind",
         type=_pair,
         action="append",

@@ -74,6 +74,7 @@ def run_command(
         only=args.only,
         skip=args.skip,
         devices=args.devices,
+        expect_devices=args.expect_devices,
         kinds=tuple(args.device_kind),
         fast_device=args.fast_device,
         max_new=args.max_new,

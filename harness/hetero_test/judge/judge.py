@@ -17,7 +17,7 @@ from hetero_test.judge.rules import comparisons
 from hetero_test.judge.streams import clusters
 from hetero_test.judge.variants import MOVED, SURE, summaries_of
 from hetero_test.judge.warnings import cautions, draft_cautions
-from hetero_test.judge.wording import headline, sentence, unfinished
+from hetero_test.judge.wording import headline, one_device, sentence, unfinished
 from hetero_test.values.record import Ending
 from hetero_test.values.run import Effect
 from hetero_test.values.verdict import Conclusion, Judgment, Kind, Moved, Result
@@ -75,10 +75,7 @@ def _conclusion(
         return Conclusion.INCONCLUSIVE, unfinished(record)
     if left := [verdict for verdict in found if verdict.result is Result.INCONCLUSIVE]:
         return Conclusion.INCONCLUSIVE, _about(_telling(record, left))
-    passed = [v for v in found if v.result is Result.PASS and v.kind is not Kind.REPEAT]
-    if not passed:
-        return Conclusion.INCONCLUSIVE, "no placement was compared with anything"
-    if (why := _nothing_moved(record, passed, summaries)) is not None:
+    if (why := one_device(record) or _nothing_moved(record, found, summaries)) is not None:
         return Conclusion.INCONCLUSIVE, why
     if record.manifest.strict and (why := _strict(record, found, summaries, told)):
         return Conclusion.INCONCLUSIVE, f"strict: {why}"
@@ -86,9 +83,12 @@ def _conclusion(
 
 
 def _nothing_moved(
-    record: Record, passed: Sequence[Verdict], summaries: Sequence[VariantSummary]
+    record: Record, found: Sequence[Verdict], summaries: Sequence[VariantSummary]
 ) -> str | None:
     """Why equal streams tell of no placement; None where at least one of a moved variant does."""
+    passed = [v for v in found if v.result is Result.PASS and v.kind is not Kind.REPEAT]
+    if not passed:
+        return "no placement was compared with anything"
     compared = {record.index.behind(verdict.variant) for verdict in passed}
     mine = [summary for summary in summaries if summary.id in compared]
     asked = [summary for summary in mine if summary.effect in MOVED]
@@ -153,7 +153,7 @@ def _strict(
     if told.everywhere:
         return f"a line that no reader knows speaks of trouble: {told.everywhere[0]}"
     for entry in record.manifest.variants:
-        if not entry.planned and not entry.few_devices:
+        if not entry.planned and not entry.few_devices and entry.copy_of is None:
             return f"variant {entry.variant.id} was not run: {entry.why_not}"
     for run in record.runs:
         if run.state.never_started:

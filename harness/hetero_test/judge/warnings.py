@@ -59,6 +59,7 @@ def draft_cautions(record: Record, verdicts: Sequence[Verdict]) -> tuple[str, ..
     for verdict in verdicts:
         if verdict.result is Result.PASS:
             found += [_drafted(one, other) for one, other in _equal_pairs(record, verdict)]
+            found += [_vanished(record, pair) for pair in _equal_pairs(record, verdict)]
     return tuple(dict.fromkeys(text for text in found if text is not None))
 
 
@@ -88,6 +89,21 @@ def _drafted(one: Run, other: Run) -> str | None:
     return (
         f"draft statistics differ under equal streams: variant {one.variant} accepted "
         f"{_accepted(one.speculation)}, variant {other.variant} {_accepted(other.speculation)}"
+    )
+
+
+def _vanished(record: Record, pair: tuple[Run, Run]) -> str | None:
+    """A drafter that one of two runs tells nothing of although both commands bring it."""
+    told = [run for run in pair if run.speculation is not None]
+    brings = {e.variant.id for e in record.manifest.variants if e.drafter}
+    if len(told) != 1 or not brings.issuperset(run.of for run in pair):
+        return None
+    silent = pair[0] if told[0] is pair[1] else pair[1]
+    name = f"variant {silent.variant}"
+    name += f" (repeat {silent.repeat})" if silent.variant == told[0].variant else ""
+    return (
+        f"{name} prints no draft statistics, variant {told[0].variant} does under an equal "
+        "stream: its drafter may not have run"
     )
 
 

@@ -12,7 +12,7 @@ from hetero_test.judge.groups import baseline_id
 from hetero_test.publish.printable import printable
 from hetero_test.values.record import Ending
 from hetero_test.values.run import NO_TRACE, UNMOVED, Effect
-from hetero_test.values.verdict import Conclusion, Kind, Result
+from hetero_test.values.verdict import Conclusion, Kind, Moved, Result
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ def headline(
         text = _failed(record, found, len(ran))
     else:
         text = _passed(record, found, summaries, ran)
-    if not any(places_something(entry) for entry in ran):
+    if not any(places_something(entry) for entry in ran) and reason != one_device(record):
         count = record.manifest.rig.device_count
         devices = "" if count is None else f" ({_many(count, 'device', 'devices')})"
         text += f"; no placement was tested{devices}"
@@ -80,6 +80,18 @@ def unfinished(record: Record) -> str:
     """How far a matrix got that is not complete."""
     why = f": {record.ending_reason}" if record.ending_reason else ""
     return f"the matrix is not complete ({record.ending}{why})"
+
+
+def one_device(record: Record) -> str | None:
+    """Why a matrix on one device is open; None where several are there, or one was announced.
+
+    A second card that vanished may not leave the mark of a gate for two.
+    """
+    if record.manifest.rig.device_count != 1 or record.manifest.one_device:
+        return None
+    placed = any(places_something(entry) for entry in _ran(record))
+    what = "no placement over several" if placed else "no placement"
+    return f"one device found, {what} was tested; owners of one card say `--devices 1`"
 
 
 def places_something(entry: PlannedVariant) -> bool:
@@ -125,6 +137,9 @@ def _failed(record: Record, found: Sequence[Verdict], ran: int) -> str:
     return "; ".join(parts)
 
 
+OWN = "are the baseline's own placement"
+
+
 def _passed(
     record: Record,
     found: Sequence[Verdict],
@@ -137,15 +152,18 @@ def _passed(
     own = sum(summary.own_residency for summary in mine)
     base = sum(summary.baseline_residency for summary in mine)
     effects = [summary.effect for summary in mine]
+    moved = sum(s.effect is Effect.PROVEN and s.moved is Moved.YES for s in mine)
+    same = sum(summary.moved is Moved.SAME for summary in mine)
     where = f"({own} at their own residency, {base} at the baseline's)"
     unclaimed = len({v.variant for v in found if v.result is Result.NOT_CLAIMED})
     parts = [
         f"{exact} of {len(mine)} variants exact {where}",
-        f"{effects.count(Effect.PROVEN)} proven to have moved",
+        f"{moved} proven to have moved",
+        *([_many(same, "is the baseline's own placement", OWN)] if same else []),
         _many(effects.count(Effect.UNOBSERVABLE), "leaves no trace", "leave no trace"),
         *(
             f"{number} {effect.words}"
-            for effect in (Effect.NOT_SEEN, Effect.CONTRADICTED)
+            for effect in (Effect.DOUBTED, Effect.NOT_SEEN, Effect.CONTRADICTED)
             if (number := effects.count(effect))
         ),
         *([f"{unclaimed} not claimed"] if unclaimed else []),

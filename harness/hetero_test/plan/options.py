@@ -21,6 +21,9 @@ class RunOptions:
         only: ids of variants; if there are any, no others run.
         skip: ids of variants that do not run.
         devices: number of devices; None asks the engine.
+        expect_devices: how many devices there must be at least; fewer end the run before any
+            launch. None expects nothing, but with one device found and 1 neither given here nor
+            as ``devices``, and without ``only``, the matrix is INCONCLUSIVE.
         kinds: (device, kind) pairs, for devices whose kind the engine cannot tell.
         fast_device: which device is the fast one; None lets the engine say.
         max_new: new tokens a run.
@@ -45,6 +48,7 @@ class RunOptions:
     only: tuple[str, ...] = ()
     skip: tuple[str, ...] = ()
     devices: int | None = None
+    expect_devices: int | None = None
     kinds: tuple[tuple[str, str], ...] = ()
     fast_device: str | None = None
     max_new: int = defaults.MAX_NEW

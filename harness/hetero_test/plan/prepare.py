@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from hetero_test.engines import ENGINES, engine
 from hetero_test.engines.base import Binaries, Engine, Survey
-from hetero_test.errors import EngineNotFoundError, UsageError
+from hetero_test.errors import EngineNotFoundError, NothingToCompareError, UsageError
 from hetero_test.formats import files
 from hetero_test.formats.json import JsonError
 from hetero_test.plan import defaults, environment, plan, prompts, visible_devices
+from hetero_test.plan.copies import without_copies, without_twins
 from hetero_test.plan.matrix import Matrix, find
 from hetero_test.plan.options import RunOptions, command_line
 from hetero_test.rig import host
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hetero_test.values.run import Probe
-    from hetero_test.values.variant import PlannedVariant, Variant
+    from hetero_test.values.variant import PlannedVariant
 
 FEW_TOKENS = 16
 """Fewer new tokens than this are worth a warning."""
@@ -63,6 +64,7 @@ def prepare(options: RunOptions) -> Ready:
         kinds=dict(options.kinds),
         fast=options.fast_device,
     )
+    require_devices(survey, options.expect_devices)
     variants = plan.plan_variants(
         matrix,
         plan.expand(matrix, survey, family, flags),
@@ -74,6 +76,11 @@ def prepare(options: RunOptions) -> Ready:
         skip=options.skip,
     )
     variants = without_copies(variants, flags, os.environ)
+    variants = without_twins(variants, lambda v: family.combine(flags, v.flags))
+    variants = tuple(
+        replace(entry, drafter=family.has_drafter(family.combine(flags, entry.variant.flags)))
+        for entry in variants
+    )
     plan.require_something(variants, family, survey)
     made = probes(options, family, flags)
     own = family.command(binaries, (), made[0], probe_file=Path("probe"))
@@ -107,6 +114,7 @@ def prepare(options: RunOptions) -> Ready:
         on_device=matrix.on_device,
         owns=matrix.owns,
         harmless=matrix.harmless,
+        one_device=bool(options.only) or 1 in {options.devices, options.expect_devices},
         strict=options.strict,
         prediction=prediction(options.predict),
         redact=options.redact,
@@ -122,36 +130,27 @@ def prepare(options: RunOptions) -> Ready:
     )
 
 
-def without_copies(
-    variants: Sequence[PlannedVariant], flags: Sequence[str], env: Mapping[str, str]
-) -> tuple[PlannedVariant, ...]:
-    """The variants, without those that are the baseline under another name.
+def require_devices(survey: Survey, expected: int | None) -> None:
+    """Refuse a rig with fewer devices than are expected.
 
-    What a variant sets may be what the user's command and environment set already. Its streams
-    would be equal to the baseline's, and nothing would have been tested.
+    Raises:
+        NothingToCompareError: there are fewer, or nobody can tell.
     """
-    why = "the model flags and the environment set already what it sets: it is the baseline"
-    return (
-        variants[0],
-        *(
-            replace(entry, planned=False, why_not=why)
-            if entry.planned and _is_set(entry.variant, flags, env)
-            else entry
-            for entry in variants[1:]
-        ),
-    )
-
-
-def _is_set(variant: Variant, flags: Sequence[str], env: Mapping[str, str]) -> bool:
-    wanted = variant.flags
-    if any(env.get(name) != value for name, value in variant.env):
-        return False
-    names = {flag for flag in wanted if flag.startswith("-")}
-    for place in range(len(flags) - len(wanted), -1, -1):
-        if tuple(flags[place : place + len(wanted)]) == wanted:
-            # Of a repeated flag the last one counts.
-            return names.isdisjoint(flags[place + len(wanted) :])
-    return False
+    if expected is None:
+        return
+    if survey.device_count is None:
+        raise NothingToCompareError(
+            f"--expect-devices {expected}: the number of devices could not be found out "
+            f"({survey.how})",
+            hint="say it with --devices N",
+        )
+    if survey.device_count < expected:
+        plural = "" if expected == 1 else "s"
+        raise NothingToCompareError(
+            f"--expect-devices {expected}: {expected} device{plural} expected, "
+            f"{survey.device_count} found ({survey.how})",
+            hint="see whether the driver still lists all cards, and whether a mask hides one",
+        )
 
 
 def refuse_overridden(variants: Sequence[PlannedVariant], command: Sequence[str]) -> None:

@@ -153,6 +153,7 @@ class Manifest:
         on_device: the matrix's environment for running the baseline on one device alone;
             ``{device}`` stands for the device.
         owns: flags that the matrix owns.
+        one_device: the user said that one device is all there is, or picked the variants.
         harmless: regular expressions of lines that the matrix file calls harmless.
         prediction: JSON text of ``hetero-test triage --json`` to stand beside the run.
         mark: put into the environment of every process, by which leftovers are found.
@@ -179,6 +180,7 @@ class Manifest:
     on_device: tuple[tuple[str, str], ...] = ()
     owns: tuple[str, ...] = ()
     harmless: tuple[str, ...] = ()
+    one_device: bool = False
     strict: bool = False
     prediction: str | None = None
     redact: bool = True

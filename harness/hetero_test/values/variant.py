@@ -58,6 +58,8 @@ class PlannedVariant:
         why_not: why not, in words for the report.
         refused: True when the engine's own help rules it out.
         few_devices: True when only the number of devices keeps it from running.
+        copy_of: id of the variant that has the same command, which runs in its place.
+        drafter: whether its command brings a drafter; None where nobody asked the engine.
     """
 
     variant: Variant
@@ -65,3 +67,5 @@ class PlannedVariant:
     why_not: str | None = None
     refused: bool = False
     few_devices: bool = False
+    copy_of: str | None = None
+    drafter: bool | None = None
