@@ -159,7 +159,7 @@ class _Measured:
 
 _memo: dict[tuple[int, ...], tuple[tuple[object, ...], _Measured]] = {}
 """Measured pairs by the identity of their parts, which are kept alive with them: a matrix is
-judged after every run, and long streams take a while to compare."""
+judged again and again while it runs, and long streams take a while to compare."""
 
 
 def _measured(this: Run, reference: Run) -> _Measured:
