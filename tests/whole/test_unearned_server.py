@@ -117,7 +117,7 @@ def test_a_model_that_does_not_load_was_not_refused(
     env = (
         f'env = {{ FAKE_SCENARIO = "early-words", FAKE_WORDS = {json.dumps(words)[:-1]}{later}" }}'
     )
-    told = played(tmp_path, capsys, LOADED + LISTENING, ALONE, f"{SPLIT}\n{env}")
+    told = played(tmp_path, capsys, LOADED, ALONE, f"{SPLIT}\n{env}")
     assert told.states("b") == [state], told.stdout + told.stderr
     assert told.code == 4
     assert words.rpartition(": ")[2] in told.report
