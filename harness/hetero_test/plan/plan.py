@@ -86,7 +86,7 @@ def _filled(variant: Variant, values: Mapping[str, str]) -> Variant:
 
     return replace(
         variant,
-        name=PLACEHOLDER.sub(lambda found: f"the {_missing(found.group(1))}", fill(variant.name)),
+        name=PLACEHOLDER.sub(lambda found: _named(found.group(1)), fill(variant.name)),
         flags=tuple(map(fill, variant.flags)),
         env=tuple((key, fill(value)) for key, value in variant.env),
         effect=tuple((part, fill(value)) for part, value in variant.effect),
@@ -101,6 +101,11 @@ def _unfilled(variant: Variant) -> str | None:
         return None
     of_device = name.partition("_")[0] in _MISSING
     return f"this rig has no {_missing(name)}" if of_device else f"unknown here: {_missing(name)}"
+
+
+def _named(name: str) -> str:
+    """What a name shows for a placeholder that stands for nothing here."""
+    return f"the {_missing(name)}" if name.partition("_")[0] in _MISSING else "?"
 
 
 def _missing(name: str) -> str:

@@ -9,6 +9,7 @@ import pytest
 from hetero_test.engines.base import Survey
 from hetero_test.engines.llama_cpp.adapter import IkLlama, LlamaCpp
 from hetero_test.engines.llama_cpp.devices import buffer_type
+from hetero_test.engines.llama_cpp.model_file import layer_counts
 from hetero_test.errors import UsageError
 from hetero_test.plan.matrix import find
 from hetero_test.plan.plan import expand, plan_variants, refuse_owned
@@ -55,7 +56,29 @@ def test_two_cards_and_a_moe_model(models: dict[str, Path]) -> None:
     assert [name for name, entry in found.items() if not entry.planned] == ["ffn-apart", "ffn-cpu"]
     assert found["alone-CUDA1"].variant.flags == ("-dev", "CUDA1", "-ngl", "999")
     assert found["draft-swapped"].variant.effect == (("main", "CUDA1"), ("draft", "CUDA0"))
-    assert found["half"].variant.flags == ("-dev", "CUDA0", "-ngl", "2")
+    assert found["half"].variant.flags == ("-dev", "CUDA0", "-ngl", "3")
+    assert "half of the layers (3 of 5, the output being one)" in found["half"].variant.name
+    assert found["split31"].variant.flags[-1] == "3,2"
+
+
+@pytest.mark.parametrize("layers", range(2, 100))
+def test_both_sides_of_a_split_have_a_repeating_layer(layers: int) -> None:
+    """The output is the last layer, so what ends with it needs one more."""
+    counts = layer_counts(layers)
+    moved = int(counts["half_layers"])
+    assert 2 <= moved <= layers
+    assert abs((moved - 1) - (layers - moved + 1)) <= 1
+    first, last = map(int, counts["three_to_one"].split(","))
+    assert first >= 1
+    assert last >= 2
+    assert first + last == int(counts["all_layers"]) == layers + 1
+    if layers > 6:
+        assert abs(first - 3 * last) <= 2
+
+
+def test_a_model_that_cannot_be_parted_is_not() -> None:
+    """Of one layer there is no half; where no file tells, 3:1 is what the flags say."""
+    assert layer_counts(1) == layer_counts(None) == {"three_to_one": "3,1"}
 
 
 def test_dense_model_without_drafter(models: dict[str, Path]) -> None:

@@ -10,12 +10,11 @@ import pytest
 
 from hetero_test.engines.base import Asked, Survey
 from hetero_test.engines.llama_cpp import reading as llama_reading
+from hetero_test.engines.llama_cpp.amounts import layers_text, memory, memory_text
 from hetero_test.engines.llama_cpp.devices import declared
 from hetero_test.engines.llama_cpp.log import LlamaLog
 from hetero_test.engines.llama_cpp.reader import nothing, read
 from hetero_test.engines.llama_cpp.residency import (
-    memory,
-    memory_text,
     ranges,
     residency,
     sightings,
@@ -128,7 +127,10 @@ def test_tensors_that_a_device_cannot_hold() -> None:
         ("half", {"main": "CPU+RPC0", "kv": "CPU+RPC0"}),
         ("split", {"main": "RPC0+RPC1", "kv": "RPC0+RPC1"}),
         ("kv-on-cpu", {"main": "RPC0", "kv": "CPU"}),
-        ("experts-apart", {"main": "RPC0", "experts": "RPC1", "attention": "RPC0", "kv": "RPC0"}),
+        (
+            "experts-apart",
+            {"main": "RPC0+RPC1", "experts": "RPC1", "attention": "RPC0", "kv": "RPC0"},
+        ),
         ("draft-other", {"main": "RPC0", "draft": "RPC1"}),
         ("draft-swapped", {"main": "RPC1", "draft": "RPC0"}),
         ("draft-cpu", {"main": "RPC0", "draft": "CPU"}),
@@ -149,6 +151,33 @@ def changed(name: str, *changes: tuple[str, str], without: str = "\n") -> LlamaL
         text = text.replace(one, other)
     lines = (line for line in text.splitlines() if without not in line)
     return read(io.BytesIO("\n".join(lines).encode()))
+
+
+def main_of(log: LlamaLog) -> str | None:
+    """Where the main model is seen."""
+    return next(s.value for s in sightings(log, DEVICES) if s.part == "main")
+
+
+def test_the_output_alone_is_no_part_of_the_layers() -> None:
+    """A device that got the output and no repeating layer has not taken over its share."""
+    layer = "layer   3 assigned to device {},"
+    back = (layer.format("RPC0"), layer.format("CPU"))
+    assert main_of(changed("half")) == "CPU+RPC0"
+    assert layers_text(changed("half"), DEVICES) == "3 of 5 on CPU, 2 of 5 on RPC0"
+    assert main_of(changed("half", back)) == "CPU+RPC0 (the output alone)"
+    assert layers_text(changed("half", back), DEVICES) == "4 of 5 on CPU, 1 of 5 on RPC0"
+    assert layers_text(nothing(), DEVICES) is None
+
+
+@pytest.mark.parametrize("tensor", ["blk.1.ffn_down.weight", "output.weight"])
+def test_all_on_a_device_are_all_weights_but_the_input_embedding(tensor: str) -> None:
+    """One tensor that lies elsewhere, by a rule or a variable, makes two places of one."""
+    said = "tensor {} (64 MiB q4_0) buffer type overridden to CPU"
+    anywhere = "load_tensors: offloading output layer to GPU"
+    for name, apart in ((tensor, True), ("token_embd.weight", False)):
+        found = main_of(changed("rpc0", (anywhere, f"{said.format(name)}\n{anywhere}")))
+        assert (found != "RPC0") is apart
+        assert (found or "").startswith("RPC0")
 
 
 @pytest.mark.parametrize("kept", ["ffn_down_exps", "ffn_up_exps"])

@@ -93,10 +93,11 @@ class LlamaCpp:
     def placeholders(
         self, survey: Survey, flags: Sequence[str], device: Device | None
     ) -> Mapping[str, str]:
-        """Names of devices and of their memory, and half of the model's layers.
+        """Names of devices and of their memory, and numbers of the model's layers.
 
         ``{fast}`` is the first device and ``{other}`` the second; ``{fast_buffer}``,
-        ``{other_buffer}`` and ``{device_buffer}`` are what ``-ot`` calls their memory.
+        ``{other_buffer}`` and ``{device_buffer}`` are what ``-ot`` calls their memory. For
+        numbers of layers see :func:`~hetero_test.engines.llama_cpp.model_file.layer_counts`.
         """
         named = dict(zip(("fast", "other"), survey.devices, strict=False))
         if device is not None:
@@ -104,9 +105,7 @@ class LlamaCpp:
         out = {name: each.id for name, each in named.items()}
         out |= {f"{n}_buffer": buffer_type(each, survey.devices) for n, each in named.items()}
         facts = _facts(flags)
-        if facts is not None and facts.layers is not None and facts.layers > 1:
-            out["half_layers"] = str(facts.layers // 2)
-        return out
+        return out | model_file.layer_counts(None if facts is None else facts.layers)
 
     def combine(self, flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:
         """The user's flags with a variant's placement in the stead of their own."""

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from hetero_test.values.run import Device
 
 
+_PARTABLE = 2
+_OUTPUT_AND_ONE = 2
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelFileFacts:
     """Facts of one model file; None where its header does not tell.
@@ -88,6 +92,30 @@ def _sizes(header: GgufHeader) -> Mapping[str, int]:
 def _number(header: GgufHeader, key: str) -> int | None:
     found = header.fields.get(key)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
+
+
+def layer_counts(layers: int | None) -> dict[str, str]:
+    """Numbers of layers for flags, such that a repeating layer is on each side.
+
+    llama.cpp counts the output as a layer behind the others: ``-ngl 1`` moves it alone, and the
+    last share of ``-ts`` has it.
+
+    Args:
+        layers: of the model, without the output; None where no file tells.
+
+    Returns:
+        ``all_layers``, and ``half_layers`` where there are two to be parted; ``three_to_one``, the
+        shares of two devices.
+    """
+    if layers is None or layers < _PARTABLE:
+        return {"three_to_one": "3,1"}
+    every = layers + 1
+    last = max(_OUTPUT_AND_ONE, round(every / 4))
+    return {
+        "all_layers": str(every),
+        "half_layers": str(layers // 2 + 1),
+        "three_to_one": f"{every - last},{last}",
+    }
 
 
 def cannot_fit(devices: Sequence[Device], flags: Sequence[str]) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
-from hetero_test.engines.llama_cpp import reader, residency
+from hetero_test.engines.llama_cpp import amounts, reader, residency
 from hetero_test.engines.llama_cpp import reply as llama_reply
 from hetero_test.engines.llama_cpp.devices import CPU, behind_mask, is_remote
 from hetero_test.engines.llama_cpp.log import Rate
@@ -138,7 +138,7 @@ def _chances(reply: Reply, *, drafts: bool) -> tuple[TokenChance, ...] | None:
 def _context(log: LlamaLog, survey: Survey, *, drafts: bool) -> Mapping[str, Scalar]:
     out: dict[str, Scalar] = {
         f"{use} {device} MiB": mib
-        for (device, use), mib in residency.memory(log, survey.devices).items()
+        for (device, use), mib in amounts.memory(log, survey.devices).items()
     }
     if log.main is not None:
         out["graph_splits"] = _splits(log)
@@ -155,11 +155,15 @@ def _splits(log: LlamaLog) -> int | None:
 
 def _rows(log: LlamaLog, survey: Survey) -> tuple[Row, ...]:
     """None where no model was loaded, of which there is nothing to tell."""
-    sizes = residency.memory(log, survey.devices)
+    sizes = amounts.memory(log, survey.devices)
     if log.main is None and not sizes:
         return ()
     return (
-        Row(label="weights / KV / compute by device", value=residency.memory_text(sizes)),
+        Row(
+            label="layers by device, the output counted",
+            value=amounts.layers_text(log, survey.devices),
+        ),
+        Row(label="weights / KV / compute by device", value=amounts.memory_text(sizes)),
         Row(label="graph splits", value=_splits(log)),
     )
 

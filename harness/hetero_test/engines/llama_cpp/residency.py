@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from hetero_test.engines.llama_cpp.devices import CPU, device_of
@@ -243,7 +244,7 @@ def sightings(log: LlamaLog, devices: Sequence[Device]) -> tuple[Sighting, ...]:
         return ()
     places = Map(model, devices)
     blocks = places.blocks()
-    found = [_weights(places, "main", lambda layer: [model.layers[layer]], sorted(model.layers))]
+    found = [_every_weight(places, "main")]
     if model.experts:
         found.append(_weights(places, "experts", _role(places, EXPERTS), blocks))
     else:
@@ -256,6 +257,48 @@ def sightings(log: LlamaLog, devices: Sequence[Device]) -> tuple[Sighting, ...]:
 
 def _role(places: Map, tensor: re.Pattern[str]) -> Callable[[int], list[str]]:
     return lambda layer: places.where(layer, tensor)
+
+
+def _every_weight(places: Map, part: str) -> Sighting:
+    """A model's weights, each counted but for the input embedding.
+
+    The output is no layer that computes: a device that holds it and nothing else is told apart.
+    """
+    model = places.model
+    if not model.layers:
+        return _weights_by_size(places, part)
+    elsewhere = _away(places)
+    seen = _weights(
+        places,
+        part,
+        lambda layer: [model.layers[layer], *elsewhere.get(layer, ())],
+        places.blocks(),
+    )
+    told = (seen.value or "").split("+")
+    held = {places.device(buffer) for buffer, mib in model.weights_mib.items() if mib > _WHOLE}
+    last = [
+        places.device(name) for name in (model.layers[places.output], *elsewhere[places.output])
+    ]
+    alone = [
+        f"{name} (the output alone)"
+        for name in dict.fromkeys(last)
+        if name in held.difference(told)
+    ]
+    return replace(seen, value="+".join([*told, *alone]))
+
+
+def _away(places: Map) -> Mapping[int, Sequence[str]]:
+    """The buffers of a layer's tensors that lie elsewhere than the layer, by layer."""
+    model = places.model
+    found: dict[int, list[str]] = {places.output: []}
+    for tensor, buffer in (
+        *model.overrides.items(),
+        *((moved.tensor, moved.used) for moved in model.moved),
+    ):
+        layer = _LAYER.match(tensor)
+        if not tensor.startswith(INPUT):
+            found.setdefault(int(layer[1]) if layer else places.output, []).append(buffer)
+    return found
 
 
 def _weights(
@@ -277,8 +320,10 @@ def _weights_by_size(places: Map, part: str) -> Sighting:
     model = places.model
     held = [places.device(buffer) for buffer, mib in model.weights_mib.items() if mib > _WHOLE]
     away = list(dict.fromkeys(device for device in held if device != CPU))
-    # The CPU's buffer holds the input embedding in any case; only the count tells of layers.
-    left = [CPU] if away and model.partly_offloaded else []
+    # The CPU's buffer holds the input embedding in any case; only the count tells of layers, and
+    # the lines on single tensors of those.
+    moved = {places.device(name) for names in _away(places).values() for name in names}
+    left = [CPU] if away and (model.partly_offloaded or CPU in moved) else []
     value = "+".join([*left, *away] or dict.fromkeys(held))
     line = _line(model, "buffer size", away or held, places)
     told = part in {"main", "draft"}
@@ -316,8 +361,7 @@ def _draft(log: LlamaLog, devices: Sequence[Device]) -> list[Sighting]:
         return [Sighting(part="draft", value="nothing drafted" if idle else last, line=line)]
     places = Map(model, devices)
     if not idle:
-        layers = sorted(model.layers)
-        return [_weights(places, "draft", lambda layer: [model.layers[layer]], layers)]
+        return [_every_weight(places, "draft")]
     line = next((line for line in log.lines if "speculat" in line), model.path)
     return [Sighting(part="draft", value="nothing drafted", line=line)]
 
@@ -337,37 +381,3 @@ def _buffer_name(line: str) -> str:
     """``I load_tensors:   CPU_Mapped model buffer size = …`` to ``CPU_Mapped``."""
     found = re.search(r"(\S+) +(?:model |KV |RS |compute )?buffer size", line)
     return found[1] if found else ""
-
-
-_USES: Final = ("model", "KV", "compute")
-_GIB: Final = 1024
-
-
-def memory(log: LlamaLog, devices: Sequence[Device]) -> Mapping[tuple[str, str], float]:
-    """MiB by device and use, such as ``("RPC0", "model")``; the draft model's uses apart."""
-    out: dict[tuple[str, str], float] = {}
-    for model in log.models:
-        places = Map(model, devices)
-        who = "draft " if model.draft else ""
-        tables = [("model", model.weights_mib)]
-        for context in model.contexts:
-            tables += [("KV", context.kv_mib), ("compute", context.compute_mib)]
-        for use, table in tables:
-            for buffer, mib in table.items():
-                key = (places.device(buffer), who + use)
-                out[key] = round(out.get(key, 0.0) + mib, 2)
-    return out
-
-
-def memory_text(sizes: Mapping[tuple[str, str], float]) -> str | None:
-    """``RPC0 2.63 / 1.00 / 3.26 MiB`` for weights, KV and compute; the draft model's apart."""
-    found: dict[str, dict[str, float]] = {}
-    for (device, use), mib in sizes.items():
-        who = "draft " if use.startswith("draft ") else ""
-        found.setdefault(who + device, {})[use.removeprefix(who)] = mib
-    return "; ".join(f"{name} {_sum(parts)}" for name, parts in found.items()) or None
-
-
-def _sum(sizes: Mapping[str, float]) -> str:
-    unit, name = (_GIB, "GiB") if max(sizes.values()) >= _GIB else (1, "MiB")
-    return " / ".join(f"{sizes.get(use, 0) / unit:.2f}" for use in _USES) + f" {name}"
