@@ -230,7 +230,7 @@ _BE = r"(?:is|are|was|were|be|been|now|stays?|turned|turning|switched|switching)
 _DONE = (
     r"supported|available|implemented|used|applied|enabled|compiled|possible|allowed|permitted"
     r"|found|effective|honou?red|recogni[sz]ed|present|ready|responding|installed|detected|loaded"
-    r"|built|initiali[sz]ed|valid|taken|trusted|reachable|utili[sz]ed|carried out"
+    r"|built|initiali[sz]ed|valid|taken|trusted|reachable|utili[sz]ed|offloaded|carried out"
 )
 # One word a line of its own would be too long a list to read; they are grouped by what they say.
 _DOUBT = re.compile(
@@ -239,6 +239,7 @@ _DOUBT = re.compile(
     r"|crash\w*|corrupt\w*|broken|killed|dead|died|hang(?:s|ing)?|hung|stuck|lost|violat\w+"
     r"|time[d]?[- ]?out|timeouts?|overflow\w*|underflow\w*|exhausted|malformed|never (?:rang|came"
     r"|arrived|returned)|may (?:stall|fail|hang)|unstable|untrusted|Oops|stalled|stall report"
+    r"|disconnected|socket closed|uncorrectable|exit(?:ed)?(?: with)? (?:code|status) -?[1-9]\d*"
     r"|unresponsive|stop(?:s|ped) responding|offline|(?:is|are|was|went|goes) (?:down|away|gone)"
     r"|off the bus|deadlock\w*|wedged|kernel BUG|status (?:0x(?!0+\b)|-?(?!0\b|[123]\d\d\b))\d+"
     # it was not taken
@@ -271,6 +272,7 @@ _DOUBT = re.compile(
     r"|instead|fall(?:s|ing|en)?[- ]?back|fell back|fallbacks?|revert(?:s|ed|ing)|downgrad\w+"
     r"|degraded|clamp(?:ed|ing)|capped|truncat\w+|overrid\w+|shrink\w*|smaller tr(?:y|ies)"
     r"|stays? on|remain(?:s|ed|ing)? on|kept (?:on|in)|single[- ]device|one device only"
+    r"|only \d+ of \d+|forced (?:to|off)|(?:prompt|input) (?:was |is )?cut|added twice|double BOS"
     r"|only (?:one|1|a single|(?:the )?last)|works only"
     r"|only (?:\w+ )?(?:supported|available|works?|possible)"
     r"|(?:is|are) (?:only|limited)|(?:changing|changed|setting|reducing|reduced|increasing|limiting"
