@@ -100,6 +100,7 @@ HARMLESS = [
     "timeout 600 s",
     "received signal 2, stopping",
     "exit code 0",
+    "I llama_context: flash_attn            = disabled",
     "fallback device: none",
     "npm WARN deprecated thing@1.0: not supported",
     "  MUL_MAT(type=f16,n=4): not supported [X0]",

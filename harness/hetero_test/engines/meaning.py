@@ -136,6 +136,8 @@ _NOTHING_BAD = re.compile(
     r"|\buse [^.;]{1,60} instead\b|\boptional\b[^;]{0,80}|\berrors?=[a-z][\w-]*"
     rf"|\b(?:{_BAD}|panics?) would\b|\b(?:received|caught|got) SIG(?:TERM|INT|HUP)\b"
     r"|\b(?:shutting|shut) down (?:cleanly|gracefully)\b|\b\w+ is deprecated\b"
+    # a row of a table of settings
+    r"|\b\w+ {2,}= (?:disabled|off|unused|unknown)[ \t]*$"
     # a limit that is set, not one that was reached
     r"|\btimeouts?[ =:]+(?:of )?[1-9][\d.]* ?(?:s|ms|sec(?:onds)?|min(?:utes)?)"
     r"(?=[ \t]*(?:$|[,;)]))"
