@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from hashlib import md5
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from hetero_test.values import run as values_run
 from hetero_test.values.outcome import Outcome
 from hetero_test.values.reading import Factor, Reading, differing
-from hetero_test.values.run import Cell, Probe, StateFinding, stream_md5
+from hetero_test.values.run import Cell, Probe, RunState, StateFinding, stream_md5
 from tests.runs import PLAIN, altered, made
 
 
@@ -105,3 +105,21 @@ def test_all_that_is_known_beside_the_residency_is_recorded() -> None:
 
     assert {name: reading.recorded[name] for name in "abc"} == {"a": 1, "b": 2, "c": 3}
     assert reading.recorded["main_device"] is None
+
+
+@pytest.mark.parametrize(
+    ("stream", "ended", "state", "why"),
+    [
+        ((1, 2), True, RunState.OK, "end of sequence"),
+        ((1, 2), False, RunState.OK, "length"),
+        ((1, 2), False, RunState.TRUNCATED, None),
+        (None, False, RunState.NO_STREAM, None),
+    ],
+)
+def test_a_stream_ends_for_a_reason(
+    stream: tuple[int, ...] | None, ended: bool, state: RunState, why: str | None
+) -> None:
+    """The end of a sequence is reported, the length is what was asked for, a cut has no reason."""
+    reading = replace(PLAIN.reading, stream=stream, end_of_sequence=ended)
+    run = replace(PLAIN, reading=reading, finding=StateFinding(state=state))
+    assert run.stop_reason == why

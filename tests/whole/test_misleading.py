@@ -243,3 +243,10 @@ def test_a_count_that_contradicts_the_stream_doubts_the_placement(
     assert any("59 tokens" in text and "60 ids" in text for text in told.json["warnings"])
     strict = play(tmp_path / "b", capsys, rule, args=("--only", "1", "--strict"))
     assert strict.code == ExitCode.INCONCLUSIVE
+
+
+def test_why_a_stream_ends_is_stored(tmp_path: Path, capsys: Capture) -> None:
+    """``run.json`` tells the end of a sequence from the length that was asked for."""
+    told = play(tmp_path, capsys, when("--main-device", dumps=0), args=("--only", "1"))
+    assert {run["stop_reason"] for run in told.runs("0")} == {"length"}
+    assert {run["stop_reason"] for run in told.runs("1")} == {None}

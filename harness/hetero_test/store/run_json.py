@@ -178,6 +178,7 @@ def _run(run: Run, folder: str | None) -> dict[str, Any]:
         "env": dict(run.cell.env),
         "context": _plain(run.reading.recorded),
         "tokens": None if run.stream is None else len(run.stream),
+        "stop_reason": run.stop_reason,
         "md5": run.md5,
         "residency": {"known": run.residency.known, **to_data(run.residency)}
         | {"facts": dict(run.residency.facts)},

@@ -313,6 +313,18 @@ class Run:
         """The greedy token ids, None without a well-formed dump."""
         return self.reading.stream
 
+    @property
+    def stop_reason(self) -> str | None:
+        """Why the stream ends: ``end of sequence`` or ``length``; None for one that is cut or none.
+
+        An OK run that reports no end of sequence has all the ids that were asked for.
+        """
+        if self.stream is None:
+            return None
+        if self.reading.end_of_sequence:
+            return "end of sequence"
+        return "length" if self.usable else None
+
     @cached_property
     def md5(self) -> str | None:
         """32 hex digits of the stream, None without one; computed once."""
