@@ -23,7 +23,7 @@ from hetero_test.bundled.faults import VARIABLE
 from hetero_test.cli.main import main
 from hetero_test.judge.judge import judge
 from hetero_test.judge.wording import verdict_lines
-from hetero_test.report.formats import build
+from hetero_test.report.formats import TextForm, build
 from hetero_test.store.run_dir import Store
 from hetero_test.values.record import Record
 
@@ -39,13 +39,13 @@ DEMOS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
 }
 """Folder to the options of ``demo`` and what is set in the environment."""
 
-FILES = {
-    "report.md": "markdown",
+FILES: dict[str, TextForm] = {
+    "report.md": "md",
     "report.html": "html",
     "junit.xml": "junit",
     "run.json": "json",
 }
-"""File to the report builder that writes it; ``stdout`` stands beside them."""
+"""File to its report format; ``stdout`` stands beside them."""
 
 CLOCK = """\
 import itertools
@@ -89,8 +89,8 @@ def examples(name: str, folder: Path) -> dict[str, str]:
     judgment = judge(record)
     with mock.patch("hetero_test.report.html.decode_chart", return_value=None):
         texts = {
-            file: build(builder, record, judgment, out=out, redact=True)
-            for file, builder in FILES.items()
+            file: build(form, record, judgment, out=out, redact=True)
+            for file, form in FILES.items()
         }
     texts["stdout"] = "\n".join(verdict_lines(record, judgment)) + "\n"
     return texts

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from typing import Literal
 
     from hetero_test.engines.base import Asked, Binaries, Engine, SizedCache, Survey
     from hetero_test.errors import EngineNotFoundError, HeteroTestError, UsageError
     from hetero_test.plan.options import RunOptions
+    from hetero_test.report.formats import TextForm
     from hetero_test.session.loop import Watcher
     from hetero_test.values.reading import (
         CacheSize,
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from hetero_test.values.record import Limits, Record
     from hetero_test.values.run import Device, Probe, Run, RunState
     from hetero_test.values.verdict import Conclusion, Judgment, Result, Verdict
-
-    Form = Literal["md", "json", "html", "junit", "csv"]
 
 __all__ = [
     "Asked",
@@ -154,7 +152,7 @@ def judge_run(record: Record, *, strict: bool | None = None) -> Judgment:
 
 
 def render_run(
-    record: Record, judgment: Judgment, folder: Path, *, form: Form = "md", redact: bool = True
+    record: Record, judgment: Judgment, folder: Path, *, form: TextForm = "md", redact: bool = True
 ) -> str:
     """A report, fit for pasting unless ``redact`` is False.
 
@@ -165,9 +163,9 @@ def render_run(
         form: ``html`` needs the extra of that name for its chart.
         redact: replace names, paths and addresses.
     """
-    from hetero_test.report.formats import FORMATS, build
+    from hetero_test.report.formats import build
 
-    return build(FORMATS[form], record, judgment, out=folder, redact=redact)
+    return build(form, record, judgment, out=folder, redact=redact)
 
 
 if not TYPE_CHECKING:  # a type checker would take any name for one that is here

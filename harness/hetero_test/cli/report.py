@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("rundir", type=path, metavar="RUNDIR", help="folder of a run")
     parser.add_argument(
         "--format",
-        choices=tuple(FORMATS),
+        choices=FORMATS,
         default="md",
         help="what to print on stdout (default: md)",
     )
@@ -31,7 +31,7 @@ def run(args: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from hetero_test.judge.judge import conclusion_code, judge
-    from hetero_test.report.formats import FORMATS, build_bytes
+    from hetero_test.report.formats import build_bytes
     from hetero_test.store.run_dir import Store
 
     record = Store(args.rundir).load()
@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         record = replace(record, manifest=replace(record.manifest, strict=True))
     judgment = judge(record)
     redact = record.manifest.redact and not args.no_redact
-    made = build_bytes(FORMATS[args.format], record, judgment, out=args.rundir, redact=redact)
+    made = build_bytes(args.format, record, judgment, out=args.rundir, redact=redact)
     sys.stdout.buffer.write(made)
     sys.stdout.flush()
     return conclusion_code(judgment)

@@ -168,7 +168,7 @@ def _tell(command: RunCommand, record: Record, judgment: Judgment) -> int:
         print(mark)
     redact = record.manifest.redact
     if os.environ.get("GITHUB_STEP_SUMMARY"):
-        report = build("markdown", record, judgment, out=out, redact=redact)
+        report = build("md", record, judgment, out=out, redact=redact)
         if (why := write_summary(report, os.environ)) is not None:
             print(f"hetero-test: warning: {visible(why)}", file=sys.stderr)
     print(f"report: {visible_path(out / 'report.md')}", flush=True)

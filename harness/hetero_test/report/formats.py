@@ -1,13 +1,14 @@
-"""Finds report builders by name, so that the road never depends on what renders its end.
+"""The one table of report formats, and how the builder of each is found.
 
-A builder is a module of ``hetero_test.report`` with
-``build(record, judgment, *, redactor)``; what it returns is a text, or the bytes of a file.
+A judged record and the name of a format come in; a text goes out, or the bytes of a file. A
+builder is a module of ``hetero_test.report`` with ``build(record, judgment, *, redactor)``. It is
+loaded when it is asked for, so that the road never depends on what renders its end.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Literal, Protocol, cast, get_args
 
 from hetero_test.publish.redact import Redactor
 
@@ -18,15 +19,13 @@ if TYPE_CHECKING:
     from hetero_test.values.record import Manifest, Record
     from hetero_test.values.verdict import Judgment
 
-FORMATS = {
-    "md": "markdown",
-    "json": "json",
-    "html": "html",
-    "junit": "junit",
-    "csv": "csv",
-    "parquet": "parquet",
-}
-"""Format names of the command line to builder modules."""
+TextForm = Literal["md", "json", "html", "junit", "csv"]
+"""Formats that are a text."""
+Form = Literal[TextForm, "parquet"]
+"""All formats."""
+FORMATS: tuple[Form, ...] = get_args(Form)
+_MODULES: dict[Form, str] = {"md": "markdown"}
+"""Modules that are not called like their format."""
 
 
 class Builder(Protocol):
@@ -36,21 +35,24 @@ class Builder(Protocol):
         """The whole of one format."""
 
 
-def build(name: str, record: Record, judgment: Judgment, *, out: Path, redact: bool) -> str:
-    """Render a judged record with the builder of that name, which makes a text."""
-    text = _built(name, record, judgment, redactor_for(record, out, redact=redact))
-    assert isinstance(text, str), "only report prints what is no text"
+def build(form: TextForm, record: Record, judgment: Judgment, *, out: Path, redact: bool) -> str:
+    """Render a judged record in a format that is a text; ``out`` is its run directory."""
+    text = _built(form, record, judgment, redactor_for(record, out, redact=redact))
+    assert isinstance(text, str), "a TextForm's builder makes a text"
     return text
 
 
-def build_bytes(name: str, record: Record, judgment: Judgment, *, out: Path, redact: bool) -> bytes:
-    """The same for any builder: the bytes of a file."""
-    made = _built(name, record, judgment, redactor_for(record, out, redact=redact))
+def build_bytes(
+    form: Form, record: Record, judgment: Judgment, *, out: Path, redact: bool
+) -> bytes:
+    """The same for any format: the bytes of a file."""
+    made = _built(form, record, judgment, redactor_for(record, out, redact=redact))
     return made if isinstance(made, bytes) else made.encode("utf-8", "backslashreplace")
 
 
-def _built(name: str, record: Record, judgment: Judgment, redactor: Redactor) -> str | bytes:
-    builder = cast("Builder", import_module(f"hetero_test.report.{name}"))
+def _built(form: Form, record: Record, judgment: Judgment, redactor: Redactor) -> str | bytes:
+    module = import_module(f"hetero_test.report.{_MODULES.get(form, form)}")
+    builder = cast("Builder", module)
     return builder.build(record, judgment, redactor=redactor)
 
 
@@ -58,7 +60,7 @@ def report_renderer(manifest: Manifest, out: Path) -> Callable[[Record, Judgment
     """The function that renders ``report.md``; loads its libraries at the first call."""
 
     def render(record: Record, judgment: Judgment) -> str:
-        return build("markdown", record, judgment, out=out, redact=manifest.redact)
+        return build("md", record, judgment, out=out, redact=manifest.redact)
 
     return render
 

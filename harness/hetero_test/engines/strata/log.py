@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hetero_test.engines.lines import End, blocks, decoded
 from hetero_test.engines.meaning import weigh
-from hetero_test.engines.remarks import Lines
+from hetero_test.engines.remarks import WIDTH, Lines
 from hetero_test.engines.scan import Hit, Scan
 from hetero_test.engines.strata.signs import rule
 from hetero_test.values.remark import Weight
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from hetero_test.values.remark import Remark
 
 _G = "strata generate: "
-WIDTH = 300
-"""Lines that are kept for people are cut to this many characters."""
 _MOST_ENTRIES = 64
 _MOST_LINES = 60
 

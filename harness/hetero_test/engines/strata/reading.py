@@ -6,10 +6,10 @@ import re
 from typing import TYPE_CHECKING
 
 from hetero_test.engines.lines import KEEP_BYTES, End, number, tail
-from hetero_test.engines.remarks import signs_of
+from hetero_test.engines.remarks import WIDTH, signs_of
 from hetero_test.engines.strata import counts
 from hetero_test.engines.strata.flags import last_value, whole
-from hetero_test.engines.strata.log import WIDTH, Entry, Log
+from hetero_test.engines.strata.log import Entry, Log
 from hetero_test.engines.strata.residency import Whereabouts
 from hetero_test.values.reading import Factor, Place, Reading
 
