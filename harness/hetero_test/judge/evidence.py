@@ -10,52 +10,19 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from hetero_test.values.remark import Weight
+from hetero_test.values.verdict import Doubt, Evidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from hetero_test.values.record import Record
     from hetero_test.values.run import Run
 
 MOST_SHOWN = 5
 """Lines of one variant that a report shows; the rest is counted."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Doubt:
-    """A line that speaks against a placement.
-
-    Attributes:
-        line: verbatim.
-        undone: it says of a flag of the placement that it was not carried out.
-    """
-
-    line: str
-    undone: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
-    """What unknown lines say of a matrix.
-
-    Attributes:
-        doubts: by variant, the lines that speak against its placement.
-        everywhere: lines that speak of a failure and that the baseline printed, too.
-        only: by variant, further lines that its runs print and no run without its flags does.
-        missing: by variant, lines that every baseline run prints and none of its runs does.
-        acknowledged: lines that the matrix file names as harmless.
-    """
-
-    doubts: Mapping[str, tuple[Doubt, ...]] = field(default_factory=dict)
-    everywhere: tuple[str, ...] = ()
-    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    acknowledged: tuple[str, ...] = ()
 
 
 def evidence(record: Record) -> Evidence:
@@ -124,7 +91,7 @@ def _missing(runs: Sequence[Run], base: str, said: Mapping[str, str]) -> dict[st
     always = frozenset.intersection(*templates[base]) if templates[base] else frozenset()
     found = {}
     for name, sets in templates.items():
-        left = always - frozenset().union(*sets)
+        left = (always & said.keys()) - frozenset().union(*sets)
         if name != base and left:
             found[name] = tuple(said[template] for template in said if template in left)
     return found

@@ -25,9 +25,8 @@ from hetero_test.values.verdict import Conclusion, Judgment, Kind, Moved, Result
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hetero_test.judge.evidence import Evidence
     from hetero_test.values.record import Record
-    from hetero_test.values.verdict import VariantSummary, Verdict
+    from hetero_test.values.verdict import Evidence, VariantSummary, Verdict
 
 
 def judge(record: Record) -> Judgment:
@@ -53,6 +52,7 @@ def judge(record: Record) -> Judgment:
         clusters=clusters(runs),
         summaries=summaries,
         warnings=tuple(dict.fromkeys(warnings)),
+        evidence=told,
     )
 
 

@@ -14,10 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from collections.abc import Set as AbstractSet
 
-    from hetero_test.judge.evidence import Doubt, Evidence
     from hetero_test.values.record import Record
     from hetero_test.values.variant import PlannedVariant
-    from hetero_test.values.verdict import Verdict
+    from hetero_test.values.verdict import Doubt, Evidence, Verdict
 
 MOVED = frozenset(effect for effect in Effect if effect.unmoved is None)
 """Effects with which an equal stream tells something of the placement."""

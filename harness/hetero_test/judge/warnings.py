@@ -14,11 +14,10 @@ from hetero_test.values.verdict import Kind, Result
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from hetero_test.judge.evidence import Evidence
     from hetero_test.values.reading import Speculation
     from hetero_test.values.record import Record
     from hetero_test.values.run import Run
-    from hetero_test.values.verdict import Verdict
+    from hetero_test.values.verdict import Evidence, Verdict
 
 Commands = list[tuple[str, list["Run"]]]
 """The runs of each command of the rounds, beside the id of its variant."""

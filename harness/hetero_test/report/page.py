@@ -49,6 +49,7 @@ def parts(view: View, detail: Detail, cuts: Cuts) -> dict[str, object]:
         "not_run": sections.not_run(view, detail, cuts),
         "missing": cuts.take(missing(view), detail.notes, "variants with runs not made"),
         "warnings": sections.warnings(view, detail, cuts),
+        "evidence": sections.evidence(view, detail, cuts),
         "advice": advice(view),
         "runs": _runs(view, detail, cuts),
         "engine_lines": verbatim.engine_lines(view, detail, cuts),

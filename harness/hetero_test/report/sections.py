@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING
 
 from hetero_test.engines import ENGINES, engine
 from hetero_test.engines.base import SizedCache
+from hetero_test.judge.evidence import MOST_SHOWN
 from hetero_test.judge.groups import Bond, groups
 from hetero_test.report.view import folder, place_of
 from hetero_test.values.run import Effect, Purpose, RunState
 from hetero_test.values.verdict import Result, Tie
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hetero_test.report.budget import Cuts, Detail
     from hetero_test.report.view import View
     from hetero_test.values.run import Run
-    from hetero_test.values.verdict import Verdict
+    from hetero_test.values.verdict import Doubt, Verdict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +184,32 @@ def _forced(run: Run) -> str:
 
 def _listed(view: View, names: list[str]) -> str | None:
     return view.say(", ".join(names), 300) if names else None
+
+
+def evidence(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:
+    """What the logs say against each other: doubts first, lines that only some print last."""
+    told = view.judgment.evidence
+    every = [
+        *_lines(view, told.doubts, "speaks against the placement of variant {}"),
+        *(f"printed by the baseline too: {line}" for line in told.everywhere),
+        *(f"acknowledged as harmless by the matrix file: {line}" for line in told.acknowledged),
+        *_lines(view, told.only, "only variant {} printed"),
+        *_lines(view, told.missing, "the baseline printed, variant {} never"),
+    ]
+    shown = cuts.take(every, detail.notes, "lines that no reader knows")
+    return tuple(view.say(text, detail.quote) for text in shown)
+
+
+def _lines(view: View, told: Mapping[str, Sequence[Doubt | str]], what: str) -> list[str]:
+    """A few lines of each variant, in matrix order; the rest is counted."""
+    found = []
+    for name in sorted(told, key=lambda name: view.record.index.rank.get(name, 0)):
+        said = what.format(name)
+        lines = [each if isinstance(each, str) else each.line for each in told[name]]
+        found += [f"{said}: {line}" for line in lines[:MOST_SHOWN]]
+        if len(lines) > MOST_SHOWN:
+            found.append(f"{said}: {len(lines) - MOST_SHOWN} more lines, see run.json")
+    return found
 
 
 def warnings(view: View, detail: Detail, cuts: Cuts) -> tuple[str, ...]:

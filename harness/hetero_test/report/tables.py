@@ -14,7 +14,7 @@ from hetero_test.report.escape import UNKNOWN
 from hetero_test.report.spread import number
 from hetero_test.report.view import place_of
 from hetero_test.values.run import Effect, Purpose
-from hetero_test.values.verdict import Result
+from hetero_test.values.verdict import Moved, Result
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -99,6 +99,10 @@ def effect_text(view: View, name: str) -> str:
     shown = view.say(", ".join(said), 80)
     if effect is Effect.UNOBSERVABLE:
         shown = _untraced(view, name)
+    summary = view.summaries.get(name)
+    if summary is not None and summary.moved is Moved.SAME:
+        # Being where the flags say is not moving.
+        shown = f"{shown}; {Moved.SAME}" if shown else Moved.SAME.value
     return f"{effect}: {shown}" if shown else str(effect)
 
 

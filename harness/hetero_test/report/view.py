@@ -260,6 +260,12 @@ def texts_of(record: Record, judgment: Judgment) -> Iterator[str]:
     yield from judgment.warnings
     for verdict in judgment.verdicts:
         yield verdict.reason
+    told = judgment.evidence
+    yield from (*told.everywhere, *told.acknowledged)
+    for lines in (*told.only.values(), *told.missing.values()):
+        yield from lines
+    for doubts in told.doubts.values():
+        yield from (doubt.line for doubt in doubts)
 
 
 def _asked(manifest: Manifest) -> Iterator[str]:

@@ -115,6 +115,7 @@ def _parts(
             for cluster in judgment.clusters
         ],
         "warnings": list(judgment.warnings),
+        "evidence": to_data(judgment.evidence),
         "noted": list(record.warnings),
     }.items()
 

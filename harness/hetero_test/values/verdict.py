@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from hetero_test.values.run import Effect
@@ -173,6 +174,38 @@ class VariantSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Doubt:
+    """A line that speaks against a placement.
+
+    Attributes:
+        line: verbatim.
+        undone: it says of a flag of the placement that it was not carried out.
+    """
+
+    line: str
+    undone: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What unknown lines say of a matrix.
+
+    Attributes:
+        doubts: by variant, the lines that speak against its placement.
+        everywhere: lines that speak of a failure and that the baseline printed, too.
+        only: by variant, further lines that its runs print and no run without its flags does.
+        missing: by variant, lines that every baseline run prints and none of its runs does.
+        acknowledged: lines that the matrix file names as harmless.
+    """
+
+    doubts: Mapping[str, tuple[Doubt, ...]] = field(default_factory=dict)
+    everywhere: tuple[str, ...] = ()
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    missing: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    acknowledged: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Judgment:
     """All that the judge concludes from a plan and its runs."""
 
@@ -183,6 +216,7 @@ class Judgment:
     clusters: tuple[Cluster, ...]
     summaries: tuple[VariantSummary, ...]
     warnings: tuple[str, ...]
+    evidence: Evidence = Evidence()
 
     def count(self, result: Result) -> int:
         """How many verdicts came to this result."""
