@@ -8,8 +8,8 @@ from hetero_test.values.run import RunState
 from tests.corpus.lines import Drawn, corpus, drawn, healthy
 from tests.corpus.score import Score, Taken, score, taken
 
-NOTICED_OF_KEPT = 0.0
-"""The share of the kept failures that was noticed when they were scored; it may only grow."""
+NOTICED_OF_KEPT, QUIET_OF_KEPT = 0.90, 0.77
+"""Shares of the kept half when it was scored (200 of 222, 152 of 195); they may only grow."""
 WARNED = 0.02
 """Of harmless lines, at most so many may be warned of."""
 
@@ -69,7 +69,8 @@ def test_the_kept_half_is_taken_as_well_as_when_it_was_scored(kept: Score) -> No
     """Rules may be improved, but not at the price of lines that they were not written for."""
     counts = kept.noticed.values()
     share = sum(count.good for count in counts) / sum(count.all for count in counts)
-    assert share >= NOTICED_OF_KEPT, misses(*(count.others for count in counts))
+    assert share >= NOTICED_OF_KEPT
+    assert kept.quiet.good >= QUIET_OF_KEPT * kept.quiet.all
 
 
 @pytest.mark.nightly
