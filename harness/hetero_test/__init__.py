@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from hetero_test.engines.base import Asked, Binaries, Engine, SizedCache, Survey
+    from hetero_test.engines.base import Binaries, Engine, LaunchedCell, SizedCache, Survey
     from hetero_test.errors import EngineNotFoundError, HeteroTestError, UsageError
     from hetero_test.plan.options import RunOptions
     from hetero_test.report.formats import TextForm
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from hetero_test.values.verdict import Conclusion, Judgment, Result, Verdict
 
 __all__ = [
-    "Asked",
     "Binaries",
     "CacheSize",
     "Conclusion",
@@ -50,6 +49,7 @@ __all__ = [
     "Factor",
     "HeteroTestError",
     "Judgment",
+    "LaunchedCell",
     "Limits",
     "Place",
     "Probe",

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tabulate import tabulate
 
-from hetero_test.engines.base import Asked, Survey
+from hetero_test.engines.base import LaunchedCell, Survey
 from hetero_test.engines.strata.adapter import Strata
 from hetero_test.plan.prompts import generated
 from tests.bench.matrices import Row, growing, long, short
@@ -97,7 +97,7 @@ def read_log(folder: Path) -> None:
     """One reading, as a run of the matrix does it."""
     probe = generated(count=2, seed=7, vocab=151936, max_new=3)
     survey = Survey(devices=(), device_count=None, how="", known_flags=None)
-    asked = Asked(flags=MODEL_FLAGS, env={}, probe=probe, survey=survey, folder=folder)
+    asked = LaunchedCell(flags=MODEL_FLAGS, env={}, probe=probe, survey=survey, folder=folder)
     reading = Strata().read(folder / "stdout", folder / "stderr", asked)
     assert reading.stream == (5, 6, 7)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from hetero_test.engines.base import Asked, Engine, Survey
+from hetero_test.engines.base import Engine, LaunchedCell, Survey
 from hetero_test.engines.llama_cpp.adapter import LlamaCpp
 from hetero_test.engines.strata.adapter import Strata
 from hetero_test.values.outcome import Outcome
@@ -103,7 +103,9 @@ class Healthy:
         if self.reply is not None:
             (folder / "reply.json").write_bytes(self.reply)
         survey = Survey(devices=(), device_count=None, how="not asked", known_flags=None)
-        asked = Asked(flags=self.flags, env={}, probe=self.probe, survey=survey, folder=folder)
+        asked = LaunchedCell(
+            flags=self.flags, env={}, probe=self.probe, survey=survey, folder=folder
+        )
         return self.engine.read(folder / "stdout", folder / "stderr", asked)
 
 

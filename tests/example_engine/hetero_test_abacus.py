@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from hetero_test import (
-    Asked,
     Binaries,
     Device,
     EngineNotFoundError,
+    LaunchedCell,
     Place,
     Probe,
     Reading,
@@ -107,7 +107,7 @@ class Abacus:
     def dialogue(self, command: Sequence[str], probe: Probe, folder: Path) -> None:
         """It runs by itself; a server would be told its prompt here."""
 
-    def read(self, stdout: Path, stderr: Path, asked: Asked) -> Reading:
+    def read(self, stdout: Path, stderr: Path, asked: LaunchedCell) -> Reading:
         """What the lines say. Whatever stands there, facts come out and no exception."""
         lines = stdout.read_text(encoding="utf-8", errors="replace").splitlines()
         errors = stderr.read_text(encoding="utf-8", errors="replace").splitlines()

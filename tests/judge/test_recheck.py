@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hetero_test.judge.judge import judge
-from hetero_test.judge.recheck import doubt, moved
+from hetero_test.judge.recheck import differing_factors, doubt
 from hetero_test.values.reading import Speculation
 from hetero_test.values.record import Pinned, Record
 from hetero_test.values.run import Purpose
@@ -66,7 +66,7 @@ def test_what_is_known_to_change_rounding(
     one: dict[str, Any], other: dict[str, Any], words: str | None
 ) -> None:
     """PCIe share and swaps; what only one log tells was not the same in both."""
-    assert moved(beside(run("1"), **one), beside(run("0"), **other)) == words
+    assert differing_factors(beside(run("1"), **one), beside(run("0"), **other)) == words
 
 
 @pytest.mark.parametrize(
@@ -87,14 +87,14 @@ def test_drafters_of_different_kinds_that_drafted_differently(
     one = beside(run("1", speculation=drafts), draft_kind=kinds[0])
     other = beside(run("0", speculation=DRAFTS), draft_kind=kinds[1])
 
-    assert (moved(one, other) is not None) is counts
+    assert (differing_factors(one, other) is not None) is counts
 
 
 def test_the_kinds_of_the_drafters_are_named() -> None:
     """The cause is told in words for the report."""
     one = beside(run("1", speculation=OTHER_DRAFTS), draft_kind="RTX")
 
-    assert moved(one, run("0", speculation=DRAFTS)) == (
+    assert differing_factors(one, run("0", speculation=DRAFTS)) == (
         "drafters of different kinds drafted differently (RTX, unknown)"
     )
 

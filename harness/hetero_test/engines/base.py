@@ -61,12 +61,13 @@ class Survey:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """One cell as its log is read: what was asked of the engine.
+class LaunchedCell:
+    """A cell that was launched, as its log is read: what was asked of the engine.
 
     Attributes:
         flags: all model and variant flags, in order.
         env: the environment delta of the run.
+        probe: the prompt that was given.
         survey: what was known of the rig.
         folder: the run's own folder, for files that a dialogue left there.
     """
@@ -170,7 +171,7 @@ class Engine(Protocol):
     def dialogue(self, command: Sequence[str], probe: Probe, folder: Path) -> Dialogue | None:
         """What to say to a running engine; None for one that runs by itself."""
 
-    def read(self, stdout: Path, stderr: Path, asked: Asked) -> Reading:
+    def read(self, stdout: Path, stderr: Path, asked: LaunchedCell) -> Reading:
         """Everything that one run's output says; never raises on what it finds there."""
 
 

@@ -1,7 +1,7 @@
 """The lines that an engine prints in healthy runs although their words sound like trouble.
 
 Which they are is data, one file beside each engine's reader: a pattern for what may stand
-before a message, and by source the patterns of messages, each with a line that it is for.
+before a message, and by source the patterns of messages, each with an example that it matches.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A difference that may have another cause than the placement is looked at once more.
 
-Streams may differ because something beside the residency moved (share of experts read over
-the link, adaptive swaps, drafters of different kinds), or these may have moved because the
+Streams may differ because something beside the residency differs (share of experts read over
+the link, adaptive swaps, drafters of different kinds), or these may differ because the
 streams differ: swaps follow the routing. So both sides run again under the pinned recipe.
 With one repeat a difference is confirmed by one more run of both sides, as they were.
 """
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from hetero_test.values.run import Run
 
 
-def moved(one: Run, other: Run) -> str | None:
+def differing_factors(one: Run, other: Run) -> str | None:
     """What beside the residency is known to differ between two runs, in words.
 
-    What only one of the two logs tells has moved as well: it was not the same in both.
+    What only one of the two logs tells differs as well: it was not the same in both.
     """
     found = _movers(one, other)
     kinds = (one.reading.draft.kind, other.reading.draft.kind)
@@ -81,9 +81,9 @@ def settle(record: Record, verdict: Verdict, run: Run, reference: Run) -> Verdic
 def _cause(run: Run, reference: Run) -> str | None:
     """What may explain a difference beside the placement.
 
-    A stream that just stops is no matter of rounding: nothing that moved explains it.
+    A stream that just stops is no matter of rounding: no factor explains it.
     """
-    return None if run.state is RunState.TRUNCATED else moved(run, reference)
+    return None if run.state is RunState.TRUNCATED else differing_factors(run, reference)
 
 
 def _again(record: Record, question: Question, name: str, probe: str) -> tuple[Run, ...]:
@@ -96,7 +96,7 @@ def _open(verdict: Verdict, cause: str, why: str) -> Verdict:
 
 
 def _left_moving(record: Record, one: Run, other: Run) -> str | None:
-    """What still moved because this engine does not know all of the pinned recipe."""
+    """What still differs because this engine does not know all of the pinned recipe."""
     if not record.manifest.pinned.left_out:
         return None
     return " and ".join(_movers(one, other)) or None

@@ -31,7 +31,7 @@ from hetero_test.judge.groups import (
     strayed,
     unreached,
 )
-from hetero_test.judge.recheck import moved, settle
+from hetero_test.judge.recheck import differing_factors, settle
 from hetero_test.judge.streams import alike, first_difference, lettering, parting
 from hetero_test.judge.variants import MOVED
 from hetero_test.values.run import Purpose
@@ -144,7 +144,7 @@ def _unequal(
     ]
     if not pairs:
         return None
-    one, other = min(pairs, key=lambda pair: moved(*pair) is not None)
+    one, other = min(pairs, key=lambda pair: differing_factors(*pair) is not None)
     mates = [run for run in every if run.residency.equals(one.residency)]
     beside = dict.fromkeys(run.purpose.value for run in mates if run in further)
     of_what = f"runs, {', '.join(beside)} among them" if beside else "repeats"
@@ -304,8 +304,8 @@ def _tied(
     if not references:
         why = "the baseline's side of the pair has no usable run"
         return lineup.say(Kind.ANCHOR, name, Result.INCONCLUSIVE, why, repeat=repeat)
-    alike = (r for r in references if r.residency.equals(run.residency))
-    verdict = lineup.compare(Kind.ANCHOR, run, next(alike, references[0]))
+    equal = (r for r in references if r.residency.equals(run.residency))
+    verdict = lineup.compare(Kind.ANCHOR, run, next(equal, references[0]))
     if verdict.result is Result.PASS and effect in MOVED and run.effect not in MOVED:
         # What this run compared is not the placement that it is to vouch for.
         why = f"{verdict.reason}, but the placement is {run.effect or 'not told'} in this run"

@@ -34,7 +34,7 @@ def cautions(record: Record, verdicts: Sequence[Verdict], told: Evidence) -> tup
     found = [
         *draft_cautions(record, verdicts),
         *_unknown_lines(told),
-        *_moved(commands),
+        *_not_repeated(commands),
         *_devices(record),
         *_same_lines(record, commands),
         *_drift(record, commands),
@@ -145,11 +145,11 @@ def _unknown_lines(told: Evidence) -> list[str]:
     return found
 
 
-# ---- what moved ---------------------------------------------------------------------------
+# ---- what differs between repeats -----------------------------------------------------------
 
 
-def _moved(commands: Commands) -> list[str]:
-    """Slots, swaps or shares that moved between repeats of one command."""
+def _not_repeated(commands: Commands) -> list[str]:
+    """Residencies and movers that differ between repeats of one command."""
     found = []
     for name, runs in commands:
         usable = [run for run in runs if run.usable]
@@ -157,11 +157,11 @@ def _moved(commands: Commands) -> list[str]:
         if len(labels) > 1:
             shown = ", ".join(labels.values())
             found.append(f"the residency of variant {name} moved between repeats: {shown}")
-        moved: dict[str, dict[str, None]] = {}
+        values_of: dict[str, dict[str, None]] = {}
         for factor in (factor for run in usable for factor in run.reading.movers):
             if factor.value is not None:
-                moved.setdefault(factor.words, {})[str(factor.value)] = None
-        for words, values in moved.items():
+                values_of.setdefault(factor.words, {})[str(factor.value)] = None
+        for words, values in values_of.items():
             if len(values) > 1:
                 shown = ", ".join(values)
                 found.append(f"{words} of variant {name} moved between repeats: {shown}")

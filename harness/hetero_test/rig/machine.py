@@ -1,6 +1,6 @@
 """What a probe may touch of the machine, and how it watches devices, idle or under a load.
 
-A test passes another machine.
+Probes are given a :class:`Machine`, so that a test can give them one that it made up.
 """
 
 from __future__ import annotations

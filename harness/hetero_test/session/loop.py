@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from hetero_test.engines.base import Asked, Binaries, Engine, Survey
+from hetero_test.engines.base import Binaries, Engine, LaunchedCell, Survey
 from hetero_test.errors import HeteroTestError
 from hetero_test.judge.judge import judge
 from hetero_test.launch.interrupt import Interrupt
@@ -158,7 +158,7 @@ class Session:
         return outcome, run_of(record, cell, probe, outcome, reading)
 
     def _read(self, folder: Path, cell: Cell, probe: Probe) -> Reading:
-        asked = Asked(
+        asked = LaunchedCell(
             flags=cell.flags,
             env=dict(cell.env),
             probe=probe,

@@ -241,7 +241,7 @@ class _Ties:
         # Two groups with one first variant share their anchor.
         first = {group.tie: group for group in reversed(found) if group.bond is Bond.ANCHOR}
         self.anchored = tuple(group for group in found if first.get(group.tie) is group)
-        self.moved = tuple(group for group in found if group.bond is Bond.HOME)
+        self.home_groups = tuple(group for group in found if group.bond is Bond.HOME)
 
     def anchors(self) -> Iterator[Cell]:
         """Variants with the baseline's residency forced; one that strays is not gone on with."""
@@ -268,7 +268,7 @@ class _Ties:
 
     def homes(self) -> Iterator[Cell]:
         """The baseline alone on the device to which a variant moved, at the variant's residency."""
-        for group in self.moved:
+        for group in self.home_groups:
             flags: tuple[str, ...] | None = self.flags  # without a size, nothing is to be forced
             if self.sized is not None:
                 flags = self.sized.force(self.flags, group.lead)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from hetero_test.engines.base import Asked, Survey
+from hetero_test.engines.base import LaunchedCell, Survey
 from hetero_test.engines.llama_cpp.adapter import LlamaCpp
 from hetero_test.engines.llama_cpp.client import listening_port
 from hetero_test.engines.llama_cpp.reply import FILE
@@ -47,7 +47,7 @@ def hold(
             dialogue=engine.dialogue(command, PROBE, folder),
         )
     )
-    asked = Asked(flags=(), env={}, probe=PROBE, survey=SURVEY, folder=folder)
+    asked = LaunchedCell(flags=(), env={}, probe=PROBE, survey=SURVEY, folder=folder)
     reading = engine.read(folder / "stdout", folder / "stderr", asked)
     assert outcome.pid is not None
     assert not psutil.pid_exists(outcome.pid)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hetero_test.engines.base import Asked, Survey
+from hetero_test.engines.base import LaunchedCell, Survey
 from hetero_test.engines.llama_cpp import reading as llama_reading
 from hetero_test.engines.llama_cpp.reply import FILE, Reply, load, request
 from hetero_test.session.state import state_of
@@ -31,10 +31,10 @@ from tests.runs import PLAIN
 PROBE = Probe(name="p", ids=(1, 2, 3, 4), max_new=4)
 
 
-def asked(folder: Path) -> Asked:
+def asked(folder: Path) -> LaunchedCell:
     """A run whose answer lies in this folder."""
     survey = Survey(devices=(), device_count=0, how="", known_flags=None)
-    return Asked(flags=(), env={}, probe=PROBE, survey=survey, folder=folder)
+    return LaunchedCell(flags=(), env={}, probe=PROBE, survey=survey, folder=folder)
 
 
 ENDED = Outcome(

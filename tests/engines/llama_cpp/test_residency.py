@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hetero_test.engines.base import Asked, Survey
+from hetero_test.engines.base import LaunchedCell, Survey
 from hetero_test.engines.llama_cpp import reading as llama_reading
 from hetero_test.engines.llama_cpp.amounts import layers_text, memory, memory_text
 from hetero_test.engines.llama_cpp.devices import declared
@@ -202,7 +202,7 @@ def reading(log: LlamaLog, folder: Path, **env: str) -> Reading:
     """What is read of a run whose log this is."""
     survey = Survey(devices=DEVICES, device_count=2, how="", known_flags=None)
     probe = Probe(name="p", ids=(1, 2), max_new=4)
-    asked = Asked(flags=(), env=env, probe=probe, survey=survey, folder=folder)
+    asked = LaunchedCell(flags=(), env=env, probe=probe, survey=survey, folder=folder)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(llama_reading, "_log", lambda _: log)
         return llama_reading.read(folder / "stdout", folder / "stderr", asked)
@@ -340,7 +340,7 @@ class Masked:
             + ("" if name is None else using)
             + "load_tensors:        CUDA0 model buffer size =    10.00 MiB\n"
         )
-        asked = Asked(
+        asked = LaunchedCell(
             flags=(),
             env={} if mask is None else {"CUDA_VISIBLE_DEVICES": mask},
             probe=Probe(name="p", ids=(1, 2), max_new=4),

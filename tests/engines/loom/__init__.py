@@ -31,7 +31,7 @@ from hetero_test.values.run import Device
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from hetero_test.engines.base import Asked
+    from hetero_test.engines.base import LaunchedCell
     from hetero_test.launch.dialogue import Dialogue
     from hetero_test.values.run import Probe
 
@@ -104,7 +104,7 @@ class Loom:
         """It ends by itself."""
         return None
 
-    def read(self, stdout: Path, stderr: Path, asked: Asked) -> Reading:
+    def read(self, stdout: Path, stderr: Path, asked: LaunchedCell) -> Reading:
         """The events, of which the last of a name counts."""
         lines = stdout.read_text(encoding="utf-8").splitlines()
         events: dict[str, dict[str, Any]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from hetero_test.engines.base import Asked, Survey
+from hetero_test.engines.base import LaunchedCell, Survey
 from hetero_test.engines.strata.adapter import Strata
 from hetero_test.values.reading import Reading
 from hetero_test.values.run import Device, Probe
@@ -141,7 +141,7 @@ def reread(
 ) -> Reading:
     """What the adapter reads from the two files that are there."""
     probe = Probe(name="default", ids=PROMPT, max_new=max_new)
-    asked = Asked(flags=flags, env=env, probe=probe, survey=found, folder=folder)
+    asked = LaunchedCell(flags=flags, env=env, probe=probe, survey=found, folder=folder)
     return Strata().read(folder / "stdout", folder / "stderr", asked)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from hetero_test.engines.base import Asked
+    from hetero_test.engines.base import LaunchedCell
     from hetero_test.launch.dialogue import Dialogue
     from hetero_test.values.reading import Reading
     from hetero_test.values.run import Device, Probe
@@ -108,7 +108,7 @@ class LlamaCpp:
         return out | model_file.layer_counts(None if facts is None else facts.layers)
 
     def combine(self, flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:
-        """The user's flags with a variant's placement in the stead of their own."""
+        """The user's flags with a variant's placement in place of the user's."""
         return llama_flags.combine(flags, variant_flags)
 
     def cannot_fit(self, survey: Survey, flags: Sequence[str]) -> str | None:
@@ -136,7 +136,7 @@ class LlamaCpp:
         """One request, once the server is ready."""
         return Completion(probe=probe, folder=folder)
 
-    def read(self, stdout: Path, stderr: Path, asked: Asked) -> Reading:
+    def read(self, stdout: Path, stderr: Path, asked: LaunchedCell) -> Reading:
         """Everything that one run's log and answer say; never raises on what it finds there."""
         return reading.read(stdout, stderr, asked)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from hetero_test.engines.llama_cpp.residency import Map
+from hetero_test.engines.llama_cpp.residency import TensorPlaces
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +19,7 @@ def layers_text(log: LlamaLog, devices: Sequence[Device]) -> str | None:
     model = log.main
     if model is None or not model.layers:
         return None
-    where = Map(model, devices)
+    where = TensorPlaces(model, devices)
     held = Counter(where.device(model.layers[layer]) for layer in sorted(model.layers))
     return ", ".join(f"{count} of {held.total()} on {device}" for device, count in held.items())
 
@@ -32,14 +32,14 @@ def memory(log: LlamaLog, devices: Sequence[Device]) -> Mapping[tuple[str, str],
     """MiB by device and use, such as ``("RPC0", "model")``; the draft model's uses apart."""
     out: dict[tuple[str, str], float] = {}
     for model in log.models:
-        places = Map(model, devices)
+        tensors = TensorPlaces(model, devices)
         who = "draft " if model.draft else ""
         tables = [("model", model.weights_mib)]
         for context in model.contexts:
             tables += [("KV", context.kv_mib), ("compute", context.compute_mib)]
         for use, table in tables:
             for buffer, mib in table.items():
-                key = (places.device(buffer), who + use)
+                key = (tensors.device(buffer), who + use)
                 out[key] = round(out.get(key, 0.0) + mib, 2)
     return out
 

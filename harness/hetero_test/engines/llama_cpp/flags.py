@@ -64,7 +64,7 @@ def has_drafter(flags: Sequence[str]) -> bool:
 
 
 def combine(flags: Sequence[str], variant_flags: Sequence[str]) -> tuple[str, ...]:
-    """The user's flags with a variant's placement in the stead of their own.
+    """The user's flags with a variant's placement in place of the user's.
 
     A variant that places the main model replaces all that the user said of its placement,
     since ``-ot`` adds up and ``-ts`` would be applied to other devices; likewise for the draft

@@ -134,7 +134,8 @@ class Models:
             self._current.keep(line)
 
     def _offloaded(self, line: bytes, some: bytes, all_: bytes) -> None:
-        # That all are is said on CPU-only runs too, and proves nothing; that some are not does.
+        # "All layers are offloaded" is said on CPU-only runs too and proves nothing. That some
+        # are not offloaded is proof.
         self._current.partly_offloaded = int(some) < int(all_)
         self._current.keep(line)
 

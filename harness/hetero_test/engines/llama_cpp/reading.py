@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from hetero_test.engines.base import Asked, Survey
+    from hetero_test.engines.base import LaunchedCell, Survey
     from hetero_test.engines.llama_cpp.log import LlamaLog
     from hetero_test.engines.llama_cpp.reply import Reply
     from hetero_test.values.reading import Scalar, TokenChance
@@ -38,7 +38,7 @@ _REPACK: Final = "CPU_REPACK"
 _UNREAL: Final = "under speculation log-probabilities are not real"
 
 
-def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
+def read(stdout: Path, stderr: Path, asked: LaunchedCell) -> Reading:
     """Everything that one run's log and answer say; never raises on what it finds there.
 
     The server logs to standard error; some builds put parts of it on standard output.
@@ -83,7 +83,7 @@ def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
     )
 
 
-def _residency(log: LlamaLog, asked: Asked) -> Residency:
+def _residency(log: LlamaLog, asked: LaunchedCell) -> Residency:
     """Unknown where another card has a device's number: its kind is not the one that was listed."""
     listed = {device.id: device.name for device in asked.survey.devices}
     for number, name in _devices(log).items():
@@ -94,7 +94,7 @@ def _residency(log: LlamaLog, asked: Asked) -> Residency:
     return residency.residency(log, _seen(log, asked))
 
 
-def _seen(log: LlamaLog, asked: Asked) -> tuple[Device, ...]:
+def _seen(log: LlamaLog, asked: LaunchedCell) -> tuple[Device, ...]:
     """The devices under the numbers that this run gives them."""
     listed = asked.survey.devices
     return listed if asked.mask is None else behind_mask(listed, _devices(log), asked.mask)
@@ -116,7 +116,7 @@ def _log(path: Path) -> LlamaLog:
         return reader.nothing()
 
 
-def _echo(reply: Reply, asked: Asked) -> tuple[int, ...] | None:
+def _echo(reply: Reply, asked: LaunchedCell) -> tuple[int, ...] | None:
     """The prompt as far as the engine repeats it, which is its length alone."""
     count, ids = reply.prompt_tokens, asked.probe.ids
     if count is None:
@@ -179,10 +179,10 @@ def _causes(log: LlamaLog) -> tuple[Factor, ...]:
 def _draft_kind(log: LlamaLog, devices: tuple[Device, ...]) -> str | None:
     if log.draft is None:
         return None
-    places = residency.Map(log.draft, devices)
-    layers = [places.kind(log.draft.layers[layer]) for layer in places.blocks()]
+    tensors = residency.TensorPlaces(log.draft, devices)
+    layers = [tensors.kind(log.draft.layers[layer]) for layer in tensors.blocks()]
     if not layers:
-        layers = [places.kind(buffer) for buffer in log.draft.weights_mib]
+        layers = [tensors.kind(buffer) for buffer in log.draft.weights_mib]
         layers = [kind for kind in layers if kind != CPU] or layers
     return " and ".join(dict.fromkeys(layers)) or None
 
@@ -229,7 +229,7 @@ def _warnings(log: LlamaLog, reply: Reply) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _contradictions(log: LlamaLog, reply: Reply, asked: Asked) -> tuple[Remark, ...]:
+def _contradictions(log: LlamaLog, reply: Reply, asked: LaunchedCell) -> tuple[Remark, ...]:
     """Counts beside a stream that do not agree with it, as lines that cast doubt on the run.
 
     A count that is not one of this run tells that the log, or a part of the work, is another's.
@@ -240,7 +240,7 @@ def _contradictions(log: LlamaLog, reply: Reply, asked: Asked) -> tuple[Remark, 
     )
 
 
-def _contradicting(log: LlamaLog, reply: Reply, asked: Asked) -> Iterator[str]:
+def _contradicting(log: LlamaLog, reply: Reply, asked: LaunchedCell) -> Iterator[str]:
     if reply.tokens is None:
         return
     count, prompt = len(reply.tokens), len(asked.probe.ids)

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 FILE: Final = "reply.json"
 CANDIDATES: Final = 12
-"""Best candidates asked for at each token. Five are shown; the noise of a pair of placements
-is measured at a split from those that neither side chose, of which five are too few."""
+"""Best candidates asked for at each token. A report shows five. How far two placements
+differ by rounding is measured where their streams part, on the candidates that neither chose; five
+would leave too few."""
 
 
 def request(ids: Sequence[int], max_new: int) -> dict[str, Any]:
@@ -52,7 +53,7 @@ class Reply:
         tokens: the ids; None where the answer holds none that could be a stream.
         trouble: why there are none.
         prompt_tokens: how many prompt ids the engine says it evaluated or had cached.
-        prompt_trouble: why it is not the whole prompt, computed in this run, where it is not.
+        prompt_trouble: why it is not proven that this run computed the whole prompt; None if it is.
         end_of_sequence: it stopped at an end-of-sequence token.
         chances: of every token, as far as the engine gives them.
         timings: as they came.
@@ -130,7 +131,7 @@ def _prompt_trouble(content: dict[str, Any], timings: dict[str, float]) -> str |
     read = content.get("tokens_evaluated")
     if content.get("truncated") is True:
         return "the engine says that it cut the prompt or the context (truncated)"
-    if not isinstance(read, int) or isinstance(read, bool):
+    if not isinstance(read, int) or not _is_int(read):
         return "the engine does not say how many ids its prompt had (tokens_evaluated)"
     # No cache may be used: what lies there was computed by another request, who knows where.
     computed = timings.get("prompt_n", read)

@@ -28,11 +28,11 @@ ATTENTION: Final = re.compile(r"^blk\.\d+\.(?:attn|ssm)_")
 _ALWAYS_THERE: Final = (re.compile(r"ffn_(?:gate_)?up_?"), re.compile(r"ffn_down_?"))
 """Tensors of every feed-forward, of experts too; a gate is not."""
 _LAYER: Final = re.compile(r"^blk\.(\d{1,9})\.(.*)$")
-_WHOLE: Final = 0.005
-"""MiB below which a buffer is printed as ``0.00`` and holds nothing worth naming."""
+_EMPTY_MIB: Final = 0.005
+"""Up to this size a buffer is printed as ``0.00`` and counts as empty."""
 
 
-class Map:
+class TensorPlaces:
     """The placement of one loaded model on a known rig."""
 
     def __init__(self, model: LoadedModel, devices: Sequence[Device]) -> None:
@@ -86,12 +86,12 @@ def residency(log: LlamaLog, devices: Sequence[Device]) -> Residency:
         return Residency(unknown="no line tells that a model was loaded")
     if log.overflow:
         return Residency(unknown="the log names more tensors than a model has")
-    places = Map(model, devices)
-    facts = _by_tensor(places) if model.layers else _by_size(places)
+    tensors = TensorPlaces(model, devices)
+    facts = _by_tensor(tensors) if model.layers else _by_size(tensors)
     if not facts:
         return Residency(unknown="no line tells where the model's tensors are")
-    facts = (*facts, *_moved(places), *_computing(places))
-    label = _label(places) if model.layers else _said(facts)
+    facts = (*facts, *_moved(tensors), *_computing(tensors))
+    label = _label(tensors) if model.layers else _said(facts)
     # Another residency is another placement over kinds of devices: never claimed to be equal.
     return Residency(facts=facts, main_kind=_said(facts), label=label)
 
@@ -105,7 +105,7 @@ def _said(facts: Sequence[tuple[str, str]]) -> str:
     return "; ".join(f"{name}: {what}" for name, what in facts)
 
 
-def _label(places: Map) -> str:
+def _label(tensors: TensorPlaces) -> str:
     """The key in few words: classes of tensors in place of their names."""
 
     def class_of(role: str) -> str:
@@ -115,34 +115,36 @@ def _label(places: Map) -> str:
     return _said(
         [
             (kind, ", ".join(part for part in what.split(", ") if not part.startswith("no ")))
-            for kind, what in _by_tensor(places, class_of)
+            for kind, what in _by_tensor(tensors, class_of)
         ]
     )
 
 
-def _by_tensor(places: Map, name_of: Callable[[str], str] = str) -> tuple[tuple[str, str], ...]:
+def _by_tensor(
+    tensors: TensorPlaces, name_of: Callable[[str], str] = str
+) -> tuple[tuple[str, str], ...]:
     """Tensors by kind of device, from the debug lines."""
-    model = places.model
+    model = tensors.model
     parts: dict[str, dict[str, set[int]]] = {}
 
     def put(kind: str, part: str, layer: int) -> None:
         parts.setdefault(kind, {}).setdefault(part, set()).add(layer)
 
     input_buffer = next((b for n, b in model.overrides.items() if n.startswith(INPUT)), CPU)
-    put(places.kind(input_buffer), "input", -1)
+    put(tensors.kind(input_buffer), "input", -1)
     for layer, device in model.layers.items():
-        put(places.kind(device), "output" if layer == places.output else "layers", layer)
+        put(tensors.kind(device), "output" if layer == tensors.output else "layers", layer)
     for tensor, buffer in model.overrides.items():
         found = _LAYER.match(tensor)
-        layer = int(found[1]) if found else places.output
+        layer = int(found[1]) if found else tensors.output
         home = model.layers.get(layer)
-        if tensor.startswith(INPUT) or home is None or places.kind(home) == places.kind(buffer):
+        if tensor.startswith(INPUT) or home is None or tensors.kind(home) == tensors.kind(buffer):
             continue
         role = name_of(found[2] if found else tensor)
-        put(places.kind(buffer), role, layer)
-        put(places.kind(home), f"no {role}", layer)
+        put(tensors.kind(buffer), role, layer)
+        put(tensors.kind(home), f"no {role}", layer)
     for layer, device in model.contexts[0].kv_layers.items() if model.contexts else ():
-        put(places.kind(device), "KV", layer)
+        put(tensors.kind(device), "KV", layer)
     return tuple(
         (kind, ", ".join(_part(name, found[name]) for name in sorted(found, key=_rank)))
         for kind, found in sorted(parts.items())
@@ -169,39 +171,41 @@ def ranges(numbers: Iterable[int]) -> str:
     return "+".join(str(a) if a == b else f"{a}-{b}" for a, b in out)
 
 
-def _by_size(places: Map) -> tuple[tuple[str, str], ...]:
+def _by_size(tensors: TensorPlaces) -> tuple[tuple[str, str], ...]:
     """Bytes by kind of device, from the buffer lines of builds that tell no more."""
-    model = places.model
+    model = tensors.model
     sizes: dict[str, list[float]] = {}
     kv = model.contexts[0].kv_mib if model.contexts else {}
     for column, table in enumerate((model.weights_mib, kv)):
         for buffer, mib in table.items():
-            sizes.setdefault(places.kind(buffer), [0.0, 0.0])[column] += mib
+            sizes.setdefault(tensors.kind(buffer), [0.0, 0.0])[column] += mib
     return tuple(
         (kind, f"{weights:.2f} MiB of weights, {cache:.2f} MiB of KV")
         for kind, (weights, cache) in sorted(sizes.items())
     )
 
 
-def _moved(places: Map) -> tuple[tuple[str, str], ...]:
+def _moved(tensors: TensorPlaces) -> tuple[tuple[str, str], ...]:
     """Tensors that the wanted device cannot hold; which ones is told of the first only."""
     found = [
-        f"{moved.tensor} and {moved.others} more in {places.kind(moved.used)}, "
-        f"not {places.kind(moved.preferred)}"
-        for moved in places.model.moved
-        if places.kind(moved.used) != places.kind(moved.preferred)
+        f"{moved.tensor} and {moved.others} more in {tensors.kind(moved.used)}, "
+        f"not {tensors.kind(moved.preferred)}"
+        for moved in tensors.model.moved
+        if tensors.kind(moved.used) != tensors.kind(moved.preferred)
         and not (moved.tensor.startswith(INPUT) and moved.others == 0)
     ]
     return ((_MOVED, "; ".join(sorted(found))),) if found else ()
 
 
-def _computing(places: Map) -> tuple[tuple[str, str], ...]:
+def _computing(tensors: TensorPlaces) -> tuple[tuple[str, str], ...]:
     """Kinds with room to compute in: a prompt may be computed away from its weights."""
-    model = places.model
+    model = tensors.model
     if not model.contexts:
         return ()
     kinds = {
-        places.kind(buffer) for buffer, mib in model.contexts[0].compute_mib.items() if mib > _WHOLE
+        tensors.kind(buffer)
+        for buffer, mib in model.contexts[0].compute_mib.items()
+        if mib > _EMPTY_MIB
     }
     return ((_COMPUTE, ", ".join(sorted(kinds))),) if kinds else ()
 
@@ -215,7 +219,7 @@ def places(log: LlamaLog, devices: Sequence[Device]) -> dict[str, str]:
     for name, model in (("main", log.main), ("draft", log.draft)):
         if model is None:
             continue
-        where = Map(model, devices)
+        where = TensorPlaces(model, devices)
         layers = Counter(where.device(buffer) for buffer in model.layers.values())
         if layers:
             found[name] = ", ".join(f"{layers[device]} on {device}" for device in sorted(layers))
@@ -226,7 +230,7 @@ def places(log: LlamaLog, devices: Sequence[Device]) -> dict[str, str]:
     return {part: place for part, place in found.items() if place}
 
 
-def _sizes(where: Map, mib: Mapping[str, float]) -> str:
+def _sizes(where: TensorPlaces, mib: Mapping[str, float]) -> str:
     held: Counter[str] = Counter()
     for buffer, size in mib.items():
         held[where.device(buffer)] += round(size * 100)
@@ -242,42 +246,42 @@ def sightings(log: LlamaLog, devices: Sequence[Device]) -> tuple[Sighting, ...]:
     model = log.main
     if model is None:
         return ()
-    places = Map(model, devices)
-    blocks = places.blocks()
-    found = [_every_weight(places, "main")]
+    tensors = TensorPlaces(model, devices)
+    blocks = tensors.blocks()
+    found = [_every_weight(tensors, "main")]
     if model.experts:
-        found.append(_weights(places, "experts", _role(places, EXPERTS), blocks))
+        found.append(_weights(tensors, "experts", _role(tensors, EXPERTS), blocks))
     else:
-        found.append(_weights(places, "feed-forward", _role(places, FEED_FORWARD), blocks))
-    found.append(_weights(places, "attention", _role(places, ATTENTION), blocks))
-    found.append(_kv(places))
+        found.append(_weights(tensors, "feed-forward", _role(tensors, FEED_FORWARD), blocks))
+    found.append(_weights(tensors, "attention", _role(tensors, ATTENTION), blocks))
+    found.append(_kv(tensors))
     found += _draft(log, devices)
     return tuple(found)
 
 
-def _role(places: Map, tensor: re.Pattern[str]) -> Callable[[int], list[str]]:
-    return lambda layer: places.where(layer, tensor)
+def _role(tensors: TensorPlaces, tensor: re.Pattern[str]) -> Callable[[int], list[str]]:
+    return lambda layer: tensors.where(layer, tensor)
 
 
-def _every_weight(places: Map, part: str) -> Sighting:
+def _every_weight(tensors: TensorPlaces, part: str) -> Sighting:
     """A model's weights, each counted but for the input embedding.
 
     The output is no layer that computes: a device that holds it and nothing else is told apart.
     """
-    model = places.model
+    model = tensors.model
     if not model.layers:
-        return _weights_by_size(places, part)
-    elsewhere = _away(places)
+        return _weights_by_size(tensors, part)
+    elsewhere = _away(tensors)
     seen = _weights(
-        places,
+        tensors,
         part,
         lambda layer: [model.layers[layer], *elsewhere.get(layer, ())],
-        places.blocks(),
+        tensors.blocks(),
     )
     told = (seen.value or "").split("+")
-    held = {places.device(buffer) for buffer, mib in model.weights_mib.items() if mib > _WHOLE}
+    held = {tensors.device(buffer) for buffer, mib in model.weights_mib.items() if mib > _EMPTY_MIB}
     last = [
-        places.device(name) for name in (model.layers[places.output], *elsewhere[places.output])
+        tensors.device(name) for name in (model.layers[tensors.output], *elsewhere[tensors.output])
     ]
     alone = [
         f"{name} (the output alone)"
@@ -287,61 +291,61 @@ def _every_weight(places: Map, part: str) -> Sighting:
     return replace(seen, value="+".join([*told, *alone]))
 
 
-def _away(places: Map) -> Mapping[int, Sequence[str]]:
+def _away(tensors: TensorPlaces) -> Mapping[int, Sequence[str]]:
     """The buffers of a layer's tensors that lie elsewhere than the layer, by layer."""
-    model = places.model
-    found: dict[int, list[str]] = {places.output: []}
+    model = tensors.model
+    found: dict[int, list[str]] = {tensors.output: []}
     for tensor, buffer in (
         *model.overrides.items(),
         *((moved.tensor, moved.used) for moved in model.moved),
     ):
         layer = _LAYER.match(tensor)
         if not tensor.startswith(INPUT):
-            found.setdefault(int(layer[1]) if layer else places.output, []).append(buffer)
+            found.setdefault(int(layer[1]) if layer else tensors.output, []).append(buffer)
     return found
 
 
 def _weights(
-    places: Map, part: str, where: Callable[[int], list[str]], blocks: Sequence[int]
+    tensors: TensorPlaces, part: str, where: Callable[[int], list[str]], blocks: Sequence[int]
 ) -> Sighting:
     """Weights of one role: the debug lines say where, the buffer lines prove it."""
-    model = places.model
+    model = tensors.model
     if not blocks:
-        return _weights_by_size(places, part)
-    wanted = dict.fromkeys(places.device(buffer) for layer in blocks for buffer in where(layer))
-    held = {places.device(buffer) for buffer, mib in model.weights_mib.items() if mib > _WHOLE}
+        return _weights_by_size(tensors, part)
+    wanted = dict.fromkeys(tensors.device(buffer) for layer in blocks for buffer in where(layer))
+    held = {tensors.device(buffer) for buffer, mib in model.weights_mib.items() if mib > _EMPTY_MIB}
     seen = [device for device in wanted if device in held]
-    line = _line(model, "model buffer size", [*seen, *wanted], places)
+    line = _line(model, "model buffer size", [*seen, *wanted], tensors)
     return Sighting(part=part, value="+".join(seen) or "no buffer", line=line)
 
 
-def _weights_by_size(places: Map, part: str) -> Sighting:
+def _weights_by_size(tensors: TensorPlaces, part: str) -> Sighting:
     """Without debug lines: devices that hold weights; of single roles nothing is told."""
-    model = places.model
-    held = [places.device(buffer) for buffer, mib in model.weights_mib.items() if mib > _WHOLE]
+    model = tensors.model
+    held = [tensors.device(buffer) for buffer, mib in model.weights_mib.items() if mib > _EMPTY_MIB]
     away = list(dict.fromkeys(device for device in held if device != CPU))
     # The CPU's buffer holds the input embedding in any case; only the count tells of layers, and
     # the lines on single tensors of those.
-    moved = {places.device(name) for names in _away(places).values() for name in names}
+    moved = {tensors.device(name) for names in _away(tensors).values() for name in names}
     left = [CPU] if away and (model.partly_offloaded or CPU in moved) else []
     value = "+".join([*left, *away] or dict.fromkeys(held))
-    line = _line(model, "buffer size", away or held, places)
+    line = _line(model, "buffer size", away or held, tensors)
     told = part in {"main", "draft"}
     return Sighting(part=part, value=(value or None) if told else None, line=line)
 
 
-def _kv(places: Map) -> Sighting:
-    model = places.model
+def _kv(tensors: TensorPlaces) -> Sighting:
+    model = tensors.model
     context = model.contexts[0] if model.contexts else None
     if context is None:
         return Sighting(part="kv", value=None, line="")
-    by_layer = [places.device(context.kv_layers[layer]) for layer in sorted(context.kv_layers)]
-    held = [places.device(buffer) for buffer, mib in context.kv_mib.items() if mib > _WHOLE]
+    by_layer = [tensors.device(context.kv_layers[layer]) for layer in sorted(context.kv_layers)]
+    held = [tensors.device(buffer) for buffer, mib in context.kv_mib.items() if mib > _EMPTY_MIB]
     seen = [device for device in dict.fromkeys(by_layer or held) if device in held]
     return Sighting(
         part="kv",
         value="+".join(seen) or None,
-        line=_line(model, "KV buffer size", seen, places),
+        line=_line(model, "KV buffer size", seen, tensors),
     )
 
 
@@ -355,21 +359,21 @@ def _draft(log: LlamaLog, devices: Sequence[Device]) -> list[Sighting]:
         # Heads of the model itself draft where the model is.
         main = log.main
         assert main is not None
-        where = Map(main, devices)
+        where = TensorPlaces(main, devices)
         last = where.device(main.layers[where.output]) if main.layers else None
         line = next((line for line in log.lines if "speculative implementation" in line), "")
         return [Sighting(part="draft", value="nothing drafted" if idle else last, line=line)]
-    places = Map(model, devices)
+    tensors = TensorPlaces(model, devices)
     if not idle:
-        return [_every_weight(places, "draft")]
+        return [_every_weight(tensors, "draft")]
     line = next((line for line in log.lines if "speculat" in line), model.path)
     return [Sighting(part="draft", value="nothing drafted", line=line)]
 
 
-def _line(model: LoadedModel, words: str, devices: Sequence[str], places: Map) -> str:
+def _line(model: LoadedModel, words: str, devices: Sequence[str], tensors: TensorPlaces) -> str:
     """The log line on a buffer of the first device that has one."""
     told = {
-        places.device(name): line
+        tensors.device(name): line
         for line in reversed(model.lines)
         if words in line
         for name in (_buffer_name(line),)

@@ -63,8 +63,8 @@ _HARMLESS: Final = re.compile(
     r"(?:no \w+-capable device|\w+ driver version is insufficient)"
     r"|logit bias = -inf"
 )
-"""Errors that the engine itself calls normal, or that cost no more than speed or a backend that
-has no device: where the model is other lines tell."""
+"""Errors that are no failure: the engine calls them normal, or they only cost speed, or a backend
+has no device. Where the model is, other lines tell."""
 
 _NOTES: Final = Notes("hetero_test.engines.llama_cpp")
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from hetero_test.engines.base import Asked
+    from hetero_test.engines.base import LaunchedCell
     from hetero_test.launch.dialogue import Dialogue
     from hetero_test.values.reading import Reading
     from hetero_test.values.run import Device, Probe, Run
@@ -110,7 +110,7 @@ class Strata:
         """Nothing: a run ends by itself."""
         return None
 
-    def read(self, stdout: Path, stderr: Path, asked: Asked) -> Reading:
+    def read(self, stdout: Path, stderr: Path, asked: LaunchedCell) -> Reading:
         """Everything that one run's output says; never raises on what it finds there."""
         return reading.read(stdout, stderr, asked)
 
@@ -120,7 +120,7 @@ class Strata:
 
     def size(self, run: Run) -> int | None:
         """Final slots of the main device's expert cache."""
-        return None if run.reading.cache is None else run.reading.cache.opened
+        return strata_cache.slots(run)
 
     def share(self, flags: Sequence[str], baseline: Run, got: Run) -> tuple[str, ...] | None:
         """``flags`` with one size that both a clipped anchor and the baseline can hold."""

@@ -14,7 +14,7 @@ from hetero_test.values.remark import Remark, Weight
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from hetero_test.engines.base import Asked
+    from hetero_test.engines.base import LaunchedCell
     from hetero_test.engines.strata.log import Entry, Log
 
 _COUNT = re.compile(r"[0-9]{1,18}")
@@ -64,7 +64,9 @@ def odd_rates(log: Log) -> list[str]:
     return found
 
 
-def contradictions(log: Log, stream: tuple[int, ...] | None, asked: Asked) -> tuple[Remark, ...]:
+def contradictions(
+    log: Log, stream: tuple[int, ...] | None, asked: LaunchedCell
+) -> tuple[Remark, ...]:
     """The counts beside a stream that do not agree with it, as lines that cast doubt on the run.
 
     A count that is not one of this run tells that the log, or a part of the work, is another's.
@@ -75,7 +77,7 @@ def contradictions(log: Log, stream: tuple[int, ...] | None, asked: Asked) -> tu
     )
 
 
-def _contradictions(log: Log, stream: tuple[int, ...] | None, asked: Asked) -> Iterator[str]:
+def _contradictions(log: Log, stream: tuple[int, ...] | None, asked: LaunchedCell) -> Iterator[str]:
     prefill, decode = log.last("prefill"), log.last("decode")
     # The prompt's last token is read with the first step of decoding.
     read = len(asked.probe.ids) - 1

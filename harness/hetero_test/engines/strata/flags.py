@@ -75,12 +75,12 @@ def forced(flags: Sequence[str], size: int) -> tuple[str, ...]:
 
 def size_behind(run: Run) -> int | None:
     """The cache size that, forced, yields a run's final residency; None if it cannot be known."""
-    slots = _slots(run)
-    if slots is None:
+    found = slots(run)
+    if found is None:
         return None
     native = run.reading.context.get("native_pack")
     if native is False:
-        return slots
+        return found
     if native is not True or run.reading.context.get("cache_shrunk"):
         return None
     for size in (_forced(run), run.reading.context.get("auto_slots")):
@@ -103,7 +103,7 @@ def share(flags: Sequence[str], baseline: Run, got: Run) -> tuple[str, ...] | No
     Returns:
         None where none is known, or only one of less than half of the baseline's.
     """
-    size, wanted, opened = size_behind(baseline), _slots(baseline), _slots(got)
+    size, wanted, opened = size_behind(baseline), slots(baseline), slots(got)
     if not size or not wanted or not opened:
         return None
     if baseline.residency.main_kind != got.residency.main_kind:
@@ -117,7 +117,8 @@ def share(flags: Sequence[str], baseline: Run, got: Run) -> tuple[str, ...] | No
     return forced(flags, common) if 2 * common >= size else None
 
 
-def _slots(run: Run) -> int | None:
+def slots(run: Run) -> int | None:
+    """Final slots of the main device's expert cache."""
     return None if run.reading.cache is None else run.reading.cache.opened
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from hetero_test.engines.base import Asked
+    from hetero_test.engines.base import LaunchedCell
     from hetero_test.values.reading import Scalar, Speculation
 
 _MOST_DIGITS = 10
@@ -25,7 +25,7 @@ _LARGEST_ID = 2**31 - 1
 _SHARES = 256  # the engine keeps the share of experts read over PCIe in 256ths
 
 
-def read(stdout: Path, stderr: Path, asked: Asked) -> Reading:
+def read(stdout: Path, stderr: Path, asked: LaunchedCell) -> Reading:
     """Everything that one run's output says; what it cannot read is unknown."""
     most = 4 * asked.probe.max_new + 1000
     longest = max(most, len(asked.probe.ids)) * (_MOST_DIGITS + 1) + 64
@@ -78,7 +78,7 @@ def _places(where: Whereabouts, flags: Sequence[str]) -> dict[str, str]:
     return placed | beside
 
 
-def _stream(log: Log, most: int, asked: Asked) -> tuple[tuple[int, ...] | None, str | None]:
+def _stream(log: Log, most: int, asked: LaunchedCell) -> tuple[tuple[int, ...] | None, str | None]:
     """The ids of the only dump, or why there is none that can be trusted."""
     if log.unread:
         return None, "the output could not be read: " + "; ".join(log.unread)
@@ -210,7 +210,7 @@ def _free_after(log: Log) -> str | None:
 
 
 def _warnings(
-    log: Log, stream: tuple[int, ...] | None, speculation: Speculation | None, asked: Asked
+    log: Log, stream: tuple[int, ...] | None, speculation: Speculation | None, asked: LaunchedCell
 ) -> tuple[str, ...]:
     """What a reader should know although it decides nothing."""
     found = [f"the drafter is ignored: {entry.line[:WIDTH]}" for entry in log.all("ignored")[:1]]

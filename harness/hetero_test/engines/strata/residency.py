@@ -22,7 +22,7 @@ from hetero_test.values.reading import CacheSize, Place, Residency, Sighting
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from hetero_test.engines.base import Asked
+    from hetero_test.engines.base import LaunchedCell
     from hetero_test.engines.strata.log import Entry, Log
 
 
@@ -34,7 +34,7 @@ class Whereabouts:
         asked: what was asked of the engine, and what was known of the rig before.
     """
 
-    def __init__(self, log: Log, asked: Asked) -> None:
+    def __init__(self, log: Log, asked: LaunchedCell) -> None:
         self._log = log
         self._flags = asked.flags
         self._mask = asked.mask

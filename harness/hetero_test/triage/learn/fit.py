@@ -8,6 +8,7 @@ point is scored on what it was fitted to.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -125,21 +126,12 @@ def _endpoints(estimates: Estimates, point: Point, side: PointPlacement) -> None
         alone = Placement(
             devices=placement.devices,
             shape=placement.shape,
-            reads=_moved_to(device.id, placement.reads),
+            reads=_on_device(device.id, placement.reads),
             overheads=placement.overheads,
         )
         goal = math.log(1e3 / device.alone_tok_s)
         estimates.condition(partial(log_ms, alone), goal, SPEED_NOISE)
 
 
-def _moved_to(device_id: str, reads: Sequence[Read]) -> tuple[Read, ...]:
-    return tuple(
-        Read(
-            device=device_id,
-            gb=part.gb,
-            kv_gb=part.kv_gb,
-            experts=part.experts,
-            quantization=part.quantization,
-        )
-        for part in reads
-    )
+def _on_device(device_id: str, reads: Sequence[Read]) -> tuple[Read, ...]:
+    return tuple(replace(part, device=device_id) for part in reads)
