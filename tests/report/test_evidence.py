@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -32,7 +33,7 @@ def made() -> Record:
     return changed(found, "2", remarks=(remark(ONLY), remark(DOUBT, Weight.DOUBTFUL)))
 
 
-@pytest.mark.parametrize("form", ["markdown", "html"])
+@pytest.mark.parametrize("form", ["md", "html"])
 @pytest.mark.parametrize(
     "line",
     [
@@ -42,7 +43,7 @@ def made() -> Record:
         f"acknowledged as harmless by the matrix file: {KNOWN}",
     ],
 )
-def test_the_report_shows_each_kind_of_line(form: str, line: str) -> None:
+def test_the_report_shows_each_kind_of_line(form: Literal["md", "html"], line: str) -> None:
     """A reader sees what was printed, by whom, and what it counts as."""
     found = made()
     text = build(form, found, judge(found), out=Path("out"), redact=True)
@@ -53,7 +54,7 @@ def test_the_report_shows_each_kind_of_line(form: str, line: str) -> None:
 def test_without_any_such_line_there_is_no_section() -> None:
     """Nothing to say is not said."""
     found = record("0: A A", "1: A A")
-    text = build("markdown", found, judge(found), out=Path("out"), redact=True)
+    text = build("md", found, judge(found), out=Path("out"), redact=True)
 
     assert "Lines that no reader knows" not in text
 
@@ -77,7 +78,7 @@ def test_the_table_of_variants_says_what_did_not_move() -> None:
     entries = (planned("0"), planned("1", ("main", "1")), planned("2", ("main", "0")))
     found = record("0: A A", "1: A A", "2: A A", variants=entries)
     found = changed(found, "2", places={"main": "0"})
-    text = build("markdown", found, judge(found), out=Path("out"), redact=True)
+    text = build("md", found, judge(found), out=Path("out"), redact=True)
     first = {row[:4]: row for row in reversed(text.splitlines())}
 
     assert "PROVEN: same as the baseline" in first["| 2 "]
