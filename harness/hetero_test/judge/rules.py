@@ -134,6 +134,8 @@ def _unequal(
     held against each other in a verdict of their own.
     """
     every = (*usable, *further)
+    if not _any_unequal(every):
+        return None  # hundreds of runs that are all equal are not compared pair by pair
     pairs = [
         (one, other)
         for one, other in combinations(every, 2)
@@ -163,6 +165,16 @@ def _unequal(
         difference=difference,
     )
     return settle(lineup.record, verdict, other, one)
+
+
+def _any_unequal(runs: Sequence[Run]) -> bool:
+    """Whether two runs of one residency have different streams."""
+    seen: dict[object, tuple[int, ...] | None] = {}
+    return any(
+        seen.setdefault(run.residency.key, run.stream) != run.stream
+        for run in runs
+        if run.residency.known
+    )
 
 
 def exact_verdicts(lineup: Lineup, anchors: Sequence[Verdict]) -> list[Verdict]:
