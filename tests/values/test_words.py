@@ -14,7 +14,7 @@ STATES = {
     RunState.REFUSED: {"never_started", "not_repeated", "harmless"},
     RunState.NO_MEMORY: {"never_started", "not_repeated", "harmless"},
     RunState.CRASHED: set(),
-    RunState.TIMED_OUT: {"not_repeated"},
+    RunState.TIMED_OUT: {"not_repeated", "hung"},
     RunState.NO_STREAM: set(),
     RunState.TRUNCATED: {"wrong_output"},
     RunState.DEGENERATE: {"wrong_output"},

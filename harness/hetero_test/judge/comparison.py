@@ -20,7 +20,7 @@ from hetero_test.judge.groups import (
 from hetero_test.judge.recheck import settle
 from hetero_test.judge.streams import alike, first_difference, parting
 from hetero_test.values.record import Ending
-from hetero_test.values.run import Purpose, RunState
+from hetero_test.values.run import Purpose
 from hetero_test.values.verdict import LEAST_TOKENS, Result, Verdict
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class Lineup:
             if run.state.never_started:
                 why = f"not run again after {run.state} (repeat {run.repeat}): {run.reason}"
                 return Result.SKIPPED, why
-            if run.state is RunState.TIMED_OUT:
+            if run.state.hung:
                 why = f"not run again after it timed out (repeat {run.repeat})"
                 return Result.INCONCLUSIVE, why
         if name in self.record.index.hung_before:

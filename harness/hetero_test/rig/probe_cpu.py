@@ -26,7 +26,7 @@ from hetero_test.rig.cpu import (
 )
 from hetero_test.rig.facts import SYSTEM_POOL, CpuFacts, DeviceFacts, Holder
 from hetero_test.rig.links import read_text
-from hetero_test.rig.sourced import Origin, Sourced, measured
+from hetero_test.rig.sourced import Origin, Sourced, measured, measured_if_known
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,8 +64,8 @@ def probe_host(machine: Machine) -> HostFacts:
     notes = [processor.trouble] if processor.trouble else []
     if without:
         notes.append(f"memory modules: {without}")
-    total = _of(memory.get("MemTotal"), "/proc/meminfo")
-    available = _of(memory.get("MemAvailable"), "/proc/meminfo")
+    total = measured_if_known(memory.get("MemTotal"), "/proc/meminfo")
+    available = measured_if_known(memory.get("MemAvailable"), "/proc/meminfo")
     if total is None:
         notes.append("the size of the memory could not be read")
     limit = memory_limit(machine.proc, machine.sysfs)
@@ -92,7 +92,7 @@ def probe_host(machine: Machine) -> HostFacts:
         memory_available_bytes=available,
         memory_limit_bytes=limit,
         memory_configuration=measured(str(modules), "dmidecode -t memory") if modules else None,
-        swap_bytes=_of(memory.get("SwapTotal"), "/proc/meminfo"),
+        swap_bytes=measured_if_known(memory.get("SwapTotal"), "/proc/meminfo"),
         os=_os(machine),
         notes=tuple(notes),
     )
@@ -165,10 +165,6 @@ def _os(machine: Machine) -> Sourced[str]:
     found = re.search(r'^PRETTY_NAME="?([^"\n]*)"?$', text, re.MULTILINE)
     name = found[1] if found else "Linux"
     return measured(f"{name}, kernel {machine.kernel}".strip(), "os-release, uname")
-
-
-def _of(value: int | None, source: str) -> Sourced[int] | None:
-    return None if value is None else measured(value, source)
 
 
 GIB = 2**30

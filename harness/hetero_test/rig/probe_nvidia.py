@@ -13,7 +13,7 @@ from hetero_test.rig.holders import name_holders
 from hetero_test.rig.links import Port
 from hetero_test.rig.machine import DeviceSample, Found, WatchedDevice, watch
 from hetero_test.rig.nvidia import NvidiaDevice
-from hetero_test.rig.sourced import Sourced, assumed, measured
+from hetero_test.rig.sourced import assumed, measured, measured_if_known
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -124,7 +124,7 @@ def _facts(
     source = answer.source
     unified = device.unified
     where = f"{source} names no memory of its own"
-    memory = _fact(device.memory_bytes, source)
+    memory = measured_if_known(device.memory_bytes, source)
     if memory is None and not unified:
         untold = f"{source} does not tell its memory, and its name is not an integrated one's"
         device_class, pool = assumed(DeviceClass.DISCRETE_GPU, untold), assumed(device_id, untold)
@@ -143,7 +143,7 @@ def _facts(
         address=measured(device.address, source) if device.address else None,
         uuid=measured(device.uuid, source) if device.uuid else None,
         memory_bytes=memory,
-        free_bytes=_fact(device.free_bytes, source),
+        free_bytes=measured_if_known(device.free_bytes, source),
         bandwidth_specified_gb_s=bandwidth,
         pool=pool,
         link=None if unified else watched.link,
@@ -213,7 +213,3 @@ def _load_notes(watched: Mapping[str, WatchedDevice], sampling: Sampling) -> tup
 
 def _index(device: NvidiaDevice, position: int) -> int:
     return position if device.index is None else device.index
-
-
-def _fact(value: int | None, source: str) -> Sourced[int] | None:
-    return None if value is None else measured(value, source)

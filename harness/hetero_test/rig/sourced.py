@@ -71,6 +71,11 @@ def measured(value: T, source: str) -> Sourced[T]:
     return Sourced(value=value, origin=Origin.MEASURED, source=source)
 
 
+def measured_if_known(value: T | None, source: str) -> Sourced[T] | None:
+    """A fact that was read, or None where it could not be."""
+    return None if value is None else measured(value, source)
+
+
 def specified(value: T, source: str) -> Sourced[T]:
     """A fact that a data sheet, a standard or the user stated."""
     return Sourced(value=value, origin=Origin.SPECIFIED, source=source)

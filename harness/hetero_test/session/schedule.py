@@ -36,7 +36,7 @@ from hetero_test.plan.plan import (
 )
 from hetero_test.plan.visible_devices import alone
 from hetero_test.values.record import Record
-from hetero_test.values.run import Purpose, RunState
+from hetero_test.values.run import Purpose
 from hetero_test.values.run_ids import (
     Question,
     after_hang_id,
@@ -93,7 +93,7 @@ def _after_hang(record: Record, engine: Engine) -> Iterator[Cell]:
     """The baseline once more after every hang, to see whether the rig still runs it."""
     everything = (*record.warmup, *record.runs, *record.rechecks)
     checks = sum(run.purpose is Purpose.AFTER_HANG for run in everything)
-    hangs = sum(run.state is RunState.TIMED_OUT for run in everything)
+    hangs = sum(run.state.hung for run in everything)
     if checks < hangs:
         manifest = record.manifest
         base = manifest.variants[0].variant

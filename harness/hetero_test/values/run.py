@@ -1,4 +1,4 @@
-"""The values that travel the road: variant, probe, cell, and the run that comes of it.
+"""The values that travel the road: device, probe, cell, and the run that comes of it.
 
 All are frozen; a change is a new object. Nothing here touches the outside world.
 """
@@ -50,6 +50,11 @@ class RunState(StrEnum):
         return MEANINGS[self].not_repeated
 
     @property
+    def hung(self) -> bool:
+        """Whether it did not end by itself: afterwards the rig itself is in question."""
+        return MEANINGS[self].hung
+
+    @property
     def harmless(self) -> bool:
         """Whether a dashboard sees no trouble in it: it ran, or it was not wanted."""
         return MEANINGS[self].harmless
@@ -62,6 +67,7 @@ class Meaning:
     wrong_output: bool = False
     never_started: bool = False
     not_repeated: bool = False
+    hung: bool = False
     harmless: bool = False
 
 
@@ -70,7 +76,7 @@ MEANINGS = {
     RunState.REFUSED: Meaning(never_started=True, not_repeated=True, harmless=True),
     RunState.NO_MEMORY: Meaning(never_started=True, not_repeated=True, harmless=True),
     RunState.CRASHED: Meaning(),
-    RunState.TIMED_OUT: Meaning(not_repeated=True),
+    RunState.TIMED_OUT: Meaning(not_repeated=True, hung=True),
     RunState.NO_STREAM: Meaning(),
     RunState.TRUNCATED: Meaning(wrong_output=True),
     RunState.DEGENERATE: Meaning(wrong_output=True),

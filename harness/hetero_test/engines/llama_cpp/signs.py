@@ -25,11 +25,13 @@ _ABORT: Final = re.compile(
 )
 """``ggml-rpc.cpp:547: Failed to connect to …``: the last words before an abort."""
 
+_NO_ALLOCATION: Final = r"out of memory|cudaMalloc failed|allocation of size \d{1,15} failed"
+
 _NO_MEMORY: Final = re.compile(
-    r"out of memory|OutOfDeviceMemory|OutOfHostMemory|OutOfMemory|MemoryAllocation|bad_alloc"
-    r"|insufficient memory|(?:failed|unable) to allocate .*buffer|failed to allocate buffer"
+    _NO_ALLOCATION + r"|OutOfDeviceMemory|OutOfHostMemory|OutOfMemory|MemoryAllocation|bad_alloc"
+    r"|insufficient memory|(?:failed|unable) to allocate .*buffer"
     r"|failed to allocate compute|failed to reserve (?:initial output buffer|memory)"
-    r"|cudaMalloc failed|allocation of size \d{1,15} failed|not enough memory",
+    r"|not enough memory",
     re.IGNORECASE,
 )
 """The engine says that the placement does not fit."""
@@ -51,9 +53,8 @@ _REFUSED: Final = re.compile(
 """The engine says that it does not do what was asked, and why."""
 _OLD_ERROR: Final = re.compile(
     r"error loading model|failed to (?:load|create|allocate|initialize|decode|compute|eval)"
-    r"|unable to (?:load|allocate)|out of memory|cudaMalloc failed|couldn't bind"
-    r"|allocation of size \d{1,15} failed|\bError(?:DeviceLost|OutOf\w{1,9}Memory)\b"
-    r"|DeviceLostError|Remote RPC server crashed"
+    r"|unable to (?:load|allocate)|couldn't bind|\bError(?:DeviceLost|OutOf\w{1,9}Memory)\b"
+    r"|DeviceLostError|Remote RPC server crashed|" + _NO_ALLOCATION
 )
 """Errors of builds that mark no level, and those that backends print by themselves."""
 
