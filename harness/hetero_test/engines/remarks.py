@@ -112,7 +112,9 @@ def _telling_part(line: bytes) -> bytes:
     """A line, or of a very long one the part around the first word that may tell something."""
     if len(line) <= LONGEST:
         return line
-    found = _TELLING.search(line)
+    # Most long lines are ids: no word stands in them, nor behind the last of their letters.
+    words = len(line.rstrip(b" 0123456789")) + 1
+    found = _TELLING.search(line, 0, words)
     begin = 0 if found is None else max(0, found.start() - LONGEST // 3)
     return line[begin : begin + LONGEST]
 

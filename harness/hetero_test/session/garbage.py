@@ -10,8 +10,7 @@ repetitiveness passes.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
-from operator import eq
+from operator import eq, sub
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -99,6 +98,6 @@ def _counter(tail: Sequence[int]) -> bool:
     """Whether most ids of a tail are the one before plus one same step other than 0."""
     if len(tail) < TAIL_IDS:
         return False
-    steps = Counter(later - earlier for earlier, later in pairwise(tail))
+    steps = Counter(map(sub, tail[1:], tail))
     step, times = steps.most_common(1)[0]
     return step != 0 and times >= COUNTED * (len(tail) - 1)

@@ -159,9 +159,9 @@ def _unfit(stream: Sequence[int], vocabulary: int | None, asked: int) -> str | N
     if len(stream) > asked:
         return f"the stream has {_ids(stream)}, only {asked} were asked for"
     limit = ID_LIMIT if vocabulary is None else vocabulary
-    place = next((n for n, token in enumerate(stream) if not 0 <= token < limit), None)
-    if place is None:
+    if min(stream) >= 0 and max(stream) < limit:
         return None
+    place = next(n for n, token in enumerate(stream) if not 0 <= token < limit)
     size = "a 32-bit number" if vocabulary is None else f"a vocabulary of {vocabulary}"
     return f"id {stream[place]} at index {place} is out of range for {size}"
 

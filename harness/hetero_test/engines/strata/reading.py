@@ -107,15 +107,20 @@ def _dump(entry: Entry, label: str, most: int) -> tuple[tuple[int, ...], str | N
     first, *words = entry.line[len(label) :].rstrip(" \t").split(" ")
     if len(words) > most:
         return (), f"the {label!r} dump has {len(words)} ids"
-    wrong = next((word for word in words if not (word.isascii() and word.isdigit())), None)
+    whole = "".join(words)
+    wrong = None
+    if "" in words or not (whole.isascii() and whole.isdigit()):  # else none of them is wrong
+        wrong = next((word for word in words if not (word.isascii() and word.isdigit())), None)
     if first:
         wrong = first
     if wrong is not None:
         what = "a negative id" if wrong[:1] == "-" and wrong[1:].isdigit() else "foreign text"
         return (), f"{what} stands in the {label!r} dump: {wrong[:40]!r}"
-    if any(len(word) > _MOST_DIGITS or int(word) > _LARGEST_ID for word in words):
+    short = max(map(len, words), default=0) <= _MOST_DIGITS
+    ids = tuple(map(int, words)) if short else ()
+    if not short or max(ids, default=0) > _LARGEST_ID:
         return (), f"the {label!r} dump holds an id that is no 32-bit number"
-    return tuple(map(int, words)), None
+    return ids, None
 
 
 def _echo(log: Log) -> tuple[int, ...] | None:
