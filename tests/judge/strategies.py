@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from hetero_test.values.reading import Residency
@@ -132,6 +133,7 @@ def _record(
     ending: Ending,
 ) -> Record:
     made, _ = play(plan, world)
+    assume(made.runs)  # there are none where the baseline did not start in a warm-up
     for turn, (place, what, edit, more, purpose) in enumerate(spoilt):
         every = [("runs", n) for n in range(len(made.runs))]
         every += [("rechecks", n) for n in range(len(made.rechecks))]

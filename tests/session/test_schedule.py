@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from hetero_test.judge.judge import judge
-from hetero_test.session.schedule import launches, planned_cells, wedged
+from hetero_test.errors import ExitCode
+from hetero_test.judge.judge import exit_code, judge
+from hetero_test.session.schedule import launches, no_baseline, planned_cells, wedged
 from hetero_test.values.record import Record
 from hetero_test.values.run import Cell, Purpose, Run, RunState
 from hetero_test.values.verdict import Conclusion, Kind
@@ -178,6 +179,49 @@ def test_a_baseline_that_fails_after_a_hang_stops_the_matrix(state: RunState) ->
     assert judgment.conclusion is Conclusion.INCONCLUSIVE
     reasons = {v.reason for v in judgment.verdicts if v.kind is Kind.EXACT and v.variant == "2"}
     assert reasons == {f"not run: rig wedged ({wedged(made)})"}
+
+
+@pytest.mark.parametrize(
+    ("state", "code"),
+    [
+        (RunState.REFUSED, ExitCode.USAGE),
+        (RunState.NO_MEMORY, ExitCode.INCONCLUSIVE),
+        (RunState.CRASHED, ExitCode.INCONCLUSIVE),
+    ],
+)
+@pytest.mark.parametrize("warmup", [0, 2])
+def test_a_baseline_that_does_not_start_ends_the_matrix(
+    state: RunState, code: ExitCode, warmup: int
+) -> None:
+    """After its first launch: every variant adds to its flags. What is refused is the user's."""
+    record, cells = play(asked(2, warmup=warmup), World(bad={("0", n): state for n in (1, 2)}))
+
+    assert [cell.variant for cell in cells] == ["0"]
+    found = no_baseline(record)
+    assert found is not None
+    ending, why = found
+    assert why.startswith(f"variant 0 is {state}, ")
+    ended = replace(record, ending=ending, ending_reason=why)
+    judgment = judge(ended)
+    assert judgment.conclusion is Conclusion.INCONCLUSIVE
+    assert why in judgment.headline
+    assert exit_code(ended, judgment) is code
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {("0", 2): RunState.REFUSED},
+        {("0", 1): RunState.TRUNCATED},
+        {("1", 1): RunState.REFUSED},
+    ],
+)
+def test_a_baseline_that_has_started_once_goes_on(bad: dict[tuple[str, int], RunState]) -> None:
+    """Nor does a variant that is refused say anything of the baseline."""
+    record, cells = play(asked(2), World(bad=bad))
+
+    assert no_baseline(record) is None
+    assert {cell.of for cell in cells} == {"0", "1", "2"}
 
 
 def test_a_rig_that_runs_is_not_wedged() -> None:

@@ -177,6 +177,7 @@ ENDINGS = {
     Ending.INTERRUPTED: ExitCode.INTERRUPTED,
     Ending.TOTAL_TIMEOUT: ExitCode.TOTAL_TIMEOUT,
     Ending.BROKEN: ExitCode.COULD_NOT_FINISH,
+    Ending.REFUSED_BASELINE: ExitCode.USAGE,
 }
 CONCLUSIONS = {
     Conclusion.PASS: ExitCode.PASS,

@@ -17,7 +17,7 @@ from hetero_test.launch.request import ProcessLimits, Request
 from hetero_test.rig.contention import ContentionWatch
 from hetero_test.session.build_guard import SameEngine, SameFiles
 from hetero_test.session.effect import effects, worst
-from hetero_test.session.schedule import next_cell, wedged
+from hetero_test.session.schedule import next_cell, no_baseline, wedged
 from hetero_test.session.state import state_of
 from hetero_test.store.run_dir import Store, add
 from hetero_test.values.outcome import StopReason
@@ -130,6 +130,9 @@ class Session:
             same.check()
         if (why := wedged(record)) is not None:
             return replace(record, ending=Ending.WEDGED, ending_reason=why)
+        if (found := no_baseline(record)) is not None:
+            ending, why = found
+            return replace(record, ending=ending, ending_reason=why)
         return replace(record, ending=Ending.COMPLETE)
 
     def _launch(self, record: Record, cell: Cell) -> tuple[Outcome, Run]:

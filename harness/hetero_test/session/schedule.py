@@ -35,8 +35,8 @@ from hetero_test.plan.plan import (
     variant_by_id,
 )
 from hetero_test.plan.visible_devices import alone
-from hetero_test.values.record import Record
-from hetero_test.values.run import Purpose
+from hetero_test.values.record import Ending, Record
+from hetero_test.values.run import Purpose, RunState
 from hetero_test.values.run_ids import (
     Question,
     after_hang_id,
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 def next_cell(record: Record, engine: Engine) -> Cell | None:
     """The next cell to launch, or None when the matrix is complete or the rig is wedged."""
-    if wedged(record) is not None:
+    if wedged(record) is not None or no_baseline(record) is not None:
         return None
     for source in (_after_hang, _warmups, _rounds, _ties, _rechecks):
         for found in source(record, engine):
@@ -76,6 +76,26 @@ def wedged(record: Record) -> str | None:
         if run.purpose is Purpose.AFTER_HANG and not run.usable:
             return f"after a hang the baseline was {run.state} too: {run.reason}"
     return None
+
+
+def no_baseline(record: Record) -> tuple[Ending, str] | None:
+    """That nothing could be compared, since the baseline's first launch came to nothing; and why.
+
+    Every variant adds to the baseline's flags, so each would fail as it did. One that ended
+    badly after its first tokens has started.
+    """
+    base = record.manifest.variants[0].variant.id
+    mine = [run for run in (*record.warmup, *record.runs) if run.variant == base]
+    if not mine or any(run.usable for run in mine):
+        return None
+    first = min(mine, key=lambda run: run.cell.order)
+    crashed = first.state is RunState.CRASHED and first.stream is None
+    if not (first.state.never_started or crashed):
+        return None
+    refused = first.state is RunState.REFUSED
+    quote = f": {first.quote}" if first.quote else ""
+    why = f"variant {base} is {first.state}, {first.reason}{quote}"
+    return (Ending.REFUSED_BASELINE if refused else Ending.NO_BASELINE), why
 
 
 def launches(manifest: Manifest) -> int:

@@ -30,6 +30,8 @@ class Ending(StrEnum):
     INTERRUPTED = "interrupted"
     TOTAL_TIMEOUT = "total time limit"
     WEDGED = "rig wedged"
+    NO_BASELINE = "the baseline does not start"
+    REFUSED_BASELINE = "the engine refuses the flags after --"
     BROKEN = "could not finish"
 
 
