@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hetero_test.judge.evidence import MOST_SHOWN, evidence
 from hetero_test.judge.judge import judge
 from hetero_test.values.remark import Remark, Weight
-from hetero_test.values.run import Effect
+from hetero_test.values.run import Effect, RunState
 from hetero_test.values.verdict import Conclusion
 from tests.judge.factories import changed, record
 
@@ -141,3 +141,19 @@ def test_no_doubtful_line_is_silent(printed: list[tuple[str, str]]) -> None:
     for _, line in printed:
         assert any(line in warning for warning in judgment.warnings)
     assert (judge(strictly(made)).conclusion is Conclusion.PASS) == (not printed)
+
+
+def test_a_doubt_never_makes_an_effect_better_nor_one_where_there_is_none() -> None:
+    """A contradicted placement stays contradicted; without a usable run there is no effect."""
+    for effect in (Effect.CONTRADICTED, Effect.NOT_SEEN):
+        made = saying(changed(RIG, "1", effect=effect), "1", LOST)
+        assert judge(made).summaries[1].effect is effect
+    crashed = changed(RIG, "1", state=RunState.CRASHED)
+    assert judge(saying(crashed, "1", LOST)).summaries[1].effect is None
+
+
+def test_one_line_that_a_flag_was_left_out_outweighs_many_doubts() -> None:
+    """Doubtful lines beside it do not make a refused flag a carried-out one."""
+    refused = said("unknown argument", Weight.REFUSED)
+    for lines in ((LOST, refused), (refused, LOST)):
+        assert judge(saying(RIG, "1", *lines)).summaries[1].effect is Effect.CONTRADICTED

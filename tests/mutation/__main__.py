@@ -41,8 +41,10 @@ ARGUMENTS = (
 RANDOM = ("judge/test_properties.py", "session/test_schedule_properties.py")
 TARGETS = {
     "judge/comparison.py": "judge/test_exact.py",
+    "judge/evidence.py": "judge/test_evidence.py",
     "judge/groups.py": "judge/test_groups.py",
     "judge/judge.py": "judge/test_judge.py",
+    "judge/moved.py": "judge/test_moved.py",
     "judge/recheck.py": "judge/test_recheck.py",
     "judge/rules.py": "judge/test_exact.py",
     "judge/streams.py": "judge/test_streams.py",
@@ -64,16 +66,17 @@ EXTRA = (
 )
 """Test files that hold the rest of what ``session/schedule.py`` and ``values/run.py`` do."""
 ALONE = {
-    "session/effect.py": "session/test_effect.py",
-    "session/state.py": "session/test_state.py",
+    "session/effect.py": ("session/test_effect.py",),
+    "session/garbage.py": ("session/test_garbage.py",),
+    "session/state.py": ("session/test_state.py", "session/test_state_of_streams.py"),
 }
-"""Rules that one test file holds."""
+"""Rules that few test files hold, which are all that is tried."""
 
 
 def tests_of(target: str) -> list[str]:
     """Test files in the order that kills soonest: the module's own, the plain, the random."""
     if target in ALONE:
-        return [str(TESTS / ALONE[target])]
+        return [str(TESTS / name) for name in ALONE[target]]
     plain = sorted(f"judge/{path.name}" for path in (TESTS / "judge").glob("test_*.py"))
     others = [name for name in (*plain, *TARGETS.values(), *EXTRA) if name not in RANDOM]
     names = dict.fromkeys((TARGETS[target], *others, *RANDOM))
