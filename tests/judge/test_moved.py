@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from hetero_test.judge.judge import judge
-from hetero_test.values.run import NO_TRACE, Effect, EffectPart
+from hetero_test.values.reading import Sighting
+from hetero_test.values.run import NO_TRACE, Effect, EffectPart, RunState
 from hetero_test.values.verdict import Conclusion, Moved
 from tests.judge.factories import changed, record
 
@@ -101,3 +102,70 @@ def test_what_the_engine_never_tells_in_this_mode_is_untold() -> None:
     made = claiming(made, "1", (("draft", "1"),))
 
     assert moved("1", made) is Moved.UNTOLD
+
+
+def test_of_an_engine_without_places_the_sightings_tell() -> None:
+    """Where lines show a part counts; a part that this mode never tells does not."""
+
+    def seen(value: str | None) -> dict[str, object]:
+        sighting = Sighting(part="main", value=value, line="main is there")
+        return {"places": {}, "sightings": (sighting,)}
+
+    made = claiming(record("0: A A", "1: A A"), "1", (("main", "1"),))
+    here = changed(made, "0", **seen("0"))
+    assert moved("1", changed(here, "1", **seen("1"))) is Moved.YES
+    assert moved("1", changed(here, "1", **seen("0"))) is Moved.SAME
+    assert moved("1", changed(here, "1", **seen(None))) is None
+
+
+def test_a_variant_that_claims_nothing_is_untold() -> None:
+    """Without an effect in the matrix no line says what was to move."""
+    made = changed(record("0: A A", "1: A A"), "1", places={"main": "0"})
+    assert moved("1", claiming(made, "1", ())) is Moved.UNTOLD
+
+
+def test_one_run_that_leaves_a_part_untold_is_enough() -> None:
+    """A part that only some runs tell may have moved in the others."""
+    part = EffectPart(part="draft", expected="1", seen=None, effect=Effect.UNOBSERVABLE)
+    made = changed(record("0: A A", "1: A A"), "1", places={"main": "0"})
+    made = claiming(changed(made, "1", 2, effect_parts=(part,)), "1", (("draft", "1"),))
+    assert moved("1", made) is Moved.UNTOLD
+
+
+def test_what_is_not_known_has_not_moved() -> None:
+    """Without a usable run on either side, or without places, nothing is said."""
+    made = claiming(record("0: A A", "1: A A"), "1", (("main", "1"),))
+    crashed = RunState.CRASHED
+    assert moved("0", made) is None
+    assert moved("1", changed(made, "1", state=crashed)) is None
+    assert moved("1", changed(made, "0", state=crashed)) is None
+    assert moved("1", changed(made, "1", places={})) is None
+    assert moved("1", changed(made, "1", 2, places={})) is None
+
+
+def test_only_usable_runs_tell_where_a_placement_was() -> None:
+    """A crashed repeat that stayed at home takes nothing away from the others."""
+    made = claiming(record("0: A A", "1: A A"), "1", (("main", "1"),))
+    made = changed(made, "1", 2, state=RunState.CRASHED, places={"main": "0"})
+    assert moved("1", made) is Moved.YES
+
+
+def test_one_part_without_a_trace_among_several_is_enough() -> None:
+    """A part that was proven to be at home beside one that no line tells: what was tested."""
+    made = changed(record("0: A A", "1: A A"), "1", places={"main": "0"})
+    assert moved("1", claiming(made, "1", (("main", "0"), ("chains", NO_TRACE)))) is Moved.UNTOLD
+
+
+@pytest.mark.parametrize("effect", [Effect.PROVEN, Effect.CONTRADICTED, Effect.NOT_SEEN])
+def test_a_part_that_was_told_is_not_untold(effect: Effect) -> None:
+    """Only what the engine never tells in this mode may have moved unseen."""
+    part = EffectPart(part="draft", expected="1", seen="1", effect=effect)
+    made = changed(record("0: A A", "1: A A"), "1", places={"main": "0"}, effect_parts=(part,))
+    assert moved("1", claiming(made, "1", (("draft", "1"),))) is Moved.SAME
+
+
+def test_a_part_with_a_place_is_not_untold() -> None:
+    """Where a part stays with the rest, its place is told although no line announces it."""
+    part = EffectPart(part="main", expected="0", seen=None, effect=Effect.UNOBSERVABLE)
+    made = changed(record("0: A A", "1: A A"), "1", places={"main": "0"}, effect_parts=(part,))
+    assert moved("1", claiming(made, "1", (("main", "0"),))) is Moved.SAME

@@ -38,14 +38,14 @@ def _usable(record: Record, name: str) -> list[Run]:
 
 def _moved(variant: Variant, runs: Sequence[Run], own: Sequence[Run]) -> Moved | None:
     """By the runs of a variant and of the baseline: every one of the variant's must differ."""
-    if all(any(_elsewhere(run, base) for base in own) for run in runs) and own:
+    if all(any(_elsewhere(run, base) for base in own) for run in runs):
         return Moved.YES
     silent = any(expected == NO_TRACE for _, expected in variant.effect) or not variant.effect
     # What the engine never tells in this mode may have moved, unless it stayed with the rest.
     silent |= any(_untold(run, own) for run in runs)
     if silent:
         return Moved.UNTOLD
-    return Moved.SAME if own and all(_places(run) for run in runs) else None
+    return Moved.SAME if own and all(map(_places, runs)) else None
 
 
 def _elsewhere(run: Run, base: Run) -> bool:
