@@ -81,12 +81,12 @@ def prepare(options: RunOptions) -> Ready:
         replace(entry, drafter=family.has_drafter(family.combine(flags, entry.variant.flags)))
         for entry in variants
     )
-    plan.require_something(variants, family, survey)
     made = probes(options, family, flags)
     own = family.command(binaries, (), made[0], probe_file=Path("probe"))
     refuse_overridden(variants, own)
     as_flags = environment.as_flags(os.environ, survey, own)
     environment.refuse_owned_variables(as_flags, matrix)
+    plan.require_something(variants, family, survey)
     masks = visible_devices.set_already((name for name, _ in matrix.on_device), os.environ)
     manifest = Manifest(
         harness=version(),

@@ -23,12 +23,14 @@ def ready(build: Path) -> Ready:
     )
 
 
+@pytest.mark.parametrize("scenario", ["good", "bare"])
 @pytest.mark.parametrize("name", ["LLAMA_ARG_API_PREFIX", "LLAMA_ARG_NO_API_PREFIX"])
 def test_a_variable_that_the_matrix_owns_is_refused_before_any_launch(
-    name: str, build: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, scenario: str, build: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A server below another path would never be seen to be ready."""
+    """A server below another path would never be seen to be ready, with devices or without."""
     monkeypatch.setenv(name, "/foo")
+    monkeypatch.setenv("FAKE_SCENARIO", scenario)
     with pytest.raises(UsageError, match=f"^{name} \\(as --api-prefix\\) in the environment"):
         ready(build)
 
