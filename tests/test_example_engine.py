@@ -77,9 +77,9 @@ def test_another_stream_of_it_fails(site: Path, tmp_path: Path) -> None:
 
 
 def test_a_flag_that_it_refuses_is_no_pass(site: Path, tmp_path: Path) -> None:
-    """Its own error line is quoted, and nothing is concluded."""
+    """Its own error line is quoted, nothing is concluded, and the command line is to be mended."""
     done = outside(tmp_path, MATRIX, site, flags=("--no-such-flag",))
-    assert done.returncode == ExitCode.INCONCLUSIVE
+    assert done.returncode == ExitCode.USAGE
     report = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
     assert "abacus: error: unrecognized arguments: --no-such-flag" in report
 
