@@ -87,10 +87,11 @@ def test_every_placement_skipped_is_no_pass(state: RunState) -> None:
 
 
 def test_what_is_not_claimed_is_no_pass_by_itself() -> None:
-    """NOT_CLAIMED is compared and shown, but proves nothing either way."""
+    """NOT_CLAIMED is compared and shown, but proves nothing either way; the reason names it."""
     made = record("0: A A", "1: A A", variants=(planned("0"), planned("1", claims=False)))
 
-    assert why(made) == "no placement was compared with anything"
+    assert why(made).startswith("no placement was compared with anything; not claimed to be equal")
+    assert why(made).endswith("(--device-kind declares one): 1")
 
 
 def test_what_is_not_claimed_does_not_keep_the_rest_from_passing() -> None:

@@ -88,7 +88,7 @@ def _nothing_moved(
     """Why equal streams tell of no placement; None where at least one of a moved variant does."""
     passed = [v for v in found if v.result is Result.PASS and v.kind is not Kind.REPEAT]
     if not passed:
-        return "no placement was compared with anything"
+        return "no placement was compared with anything" + _unclaimed(record, found)
     compared = {record.index.behind(verdict.variant) for verdict in passed}
     mine = [summary for summary in summaries if summary.id in compared]
     asked = [summary for summary in mine if summary.effect in MOVED]
@@ -98,8 +98,20 @@ def _nothing_moved(
         return (
             "the streams are equal, but nothing moved: by the log every placement that was "
             "compared is the baseline's own"
-        )
-    return "the streams are equal, but nothing was seen to move"
+        ) + _unclaimed(record, found)
+    return "the streams are equal, but nothing was seen to move" + _unclaimed(record, found)
+
+
+def _unclaimed(record: Record, found: Sequence[Verdict]) -> str:
+    """What to add where placements were shown beside the baseline, but not claimed to be equal."""
+    unclaimed = (v.variant for v in found if v.result is Result.NOT_CLAIMED)
+    names = ", ".join(dict.fromkeys(map(record.index.behind, unclaimed)))
+    if not names:
+        return ""
+    return (
+        f"; not claimed to be equal, by the matrix or on a device of another or of no known kind "
+        f"(--device-kind declares one): {names}"
+    )
 
 
 def _several_versions(record: Record) -> str | None:
