@@ -364,3 +364,25 @@ def test_no_words_bring_a_traceback(capsys: pytest.CaptureFixture[str], words: l
         code = int(end.code or 0)
     assert code in set(ExitCode)
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("missing", "told"),
+    [
+        ("psutil", "error: the Python package psutil is not installed"),
+        ("hetero_test.gone", "this is a bug of hetero-test"),
+    ],
+)
+def test_a_checkout_without_its_dependencies_says_what_to_install(
+    missing: str, told: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A package that is not installed is no bug of ours; a module of ours that is gone is one."""
+
+    def gone(_name: str) -> None:
+        raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
+
+    monkeypatch.setattr("hetero_test.cli.main.import_module", gone)
+    assert main(["demo"]) == ExitCode.COULD_NOT_FINISH
+    error = capsys.readouterr().err
+    assert told in error
+    assert ("Traceback" in error) == ("bug" in told)

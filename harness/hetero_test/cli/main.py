@@ -66,10 +66,24 @@ def main(argv: Sequence[str]) -> int:
 
         discard()
         return ExitCode.COULD_NOT_FINISH
-    except Exception:  # noqa: BLE001 - a bug of ours must still end with its own exit code
+    except Exception as error:  # noqa: BLE001 - a bug of ours must still end with its own exit code
+        if (package := _missing(error)) is not None:
+            _tell(
+                f"error: the Python package {package} is not installed for {sys.executable}\n"
+                "  install hetero-test with what it needs: pip install . in its checkout"
+            )
+            return ExitCode.COULD_NOT_FINISH
         traceback.print_exc()
         _tell("error: this is a bug of hetero-test, please report it with the lines above")
         return ExitCode.COULD_NOT_FINISH
+
+
+def _missing(error: Exception) -> str | None:
+    """The package that a bare checkout lacks; None for any other error."""
+    if not isinstance(error, ModuleNotFoundError) or error.name is None:
+        return None
+    package = error.name.partition(".")[0]
+    return None if package == "hetero_test" else package
 
 
 def _tell(text: str) -> None:
