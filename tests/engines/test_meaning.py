@@ -139,6 +139,21 @@ def test_negations_counts_marks_and_quotations_take_words_their_meaning(line: st
     assert weigh(line) is Weight.NOTHING
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cudaMemcpy: an illegal memory access was encountered, carry on: ok",
+        '{"level":"error","prompt":"x","msg":"CUDA error: an illegal memory access"}',
+        '{"role":"worker","level":"error","msg":"CUDA error: an illegal memory access"}',
+        "response: CUDA error: an illegal memory access was encountered",
+        "system: Segmentation fault (core dumped)",
+    ],
+)
+def test_what_only_looks_like_talk_or_a_good_result_silences_no_failure(line: str) -> None:
+    """A role in front, a message in JSON and an "ok" at the end are no proof of harmlessness."""
+    assert weigh(line) is Weight.FATAL
+
+
 def test_a_failure_with_a_way_out_is_doubtful() -> None:
     """A line that goes on to say what is done instead does not end the run, but is quoted."""
     assert weigh("cudaMalloc failed: out of memory; trying a smaller buffer") is Weight.DOUBTFUL

@@ -168,10 +168,11 @@ _GOES_ON = re.compile(
 )
 
 # Echoed talk: a role in front, a message in JSON, a quoted line.
+# Only what reads like talk: a whole sentence behind a role, or a message and nothing of a log.
 _TALK = re.compile(
-    r"^\s*(?:>+ |\W*(?:user|assistant|system|human|bot|prompt|response|answer)\W*: "
-    r"|.*\"(?:role|content|prompt)\" ?: ?\")",
-    re.IGNORECASE,
+    r"^\s*(?:>+ *(?=[a-z]|[\"'“]?[A-Z])|\W*(?i:user|assistant|human|bot)\W*: (?=[\"'“]?[A-Z]))"
+    r"[^{}]*[.?!][\"'”]?\s*$"
+    r"|^\W*\"role\" ?: ?\"(?!.*\"(?:error|level|severity|msg)\" ?:)"
 )
 # A sentence that speaks of nothing that an engine has is prose of a prompt or of an answer.
 _SENTENCE = re.compile(r"^\s*[\"'“]?[A-Z][a-z']*(?: [\w',;’-]+){5,}[.!?]?[\"'”]?\s*$")
@@ -309,7 +310,7 @@ def weigh(text: str, under: str | None = None) -> Weight:
         under: the line that it continues, whose mark it shares.
     """
     text = text[:LONGEST]
-    if _TALK.match(text) or _RESULT.search(text) or _INSTALLER.match(text):
+    if _TALK.match(text):
         return Weight.NOTHING
     level = level_of(text if under is None else under)
     told = said(text)
@@ -319,6 +320,9 @@ def weigh(text: str, under: str | None = None) -> Weight:
             return Weight.DOUBTFUL if _GOES_ON.search(told) else fatal
         if _NOT_A_NUMBER.search(told):
             return Weight.NOT_A_NUMBER
+    if _RESULT.search(text) or _INSTALLER.match(text):  # no word of these outweighs a failure
+        return Weight.NOTHING
+    if level is not Level.WARNING:
         if _SAMPLED.search(told):
             return Weight.NOT_GREEDY
         if _REFUSED.search(told):
